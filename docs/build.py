@@ -149,10 +149,10 @@ def http_page() -> str:
     document = openapi_document()
     lines = _head("HTTP", _sentences(document["info"]["description"]))
     lines += [
-        "The server shows the same at `/docs`, as a page to browse and to try things.",
-        "For programs it is at `/openapi.json`.",
-        "The examples were recorded from a server by `docs/http_examples.py`.",
-        "Every error is `{error, message, where}`; see [Errors](errors.md).",
+        "The server shows the same at `/docs`, as a page on which you can browse and try requests.",
+        "Programs find it at `/openapi.json`.",
+        "`docs/http_examples.py` recorded the examples from a server.",
+        "Every error has the fields `error`, `message` and `where`; see [Errors](errors.md).",
         "",
     ]
     for tag in document["tags"]:
@@ -243,8 +243,11 @@ def configuration_page() -> str:
 
 def python_page() -> str:
     """Return the public names of the package, its client and its kit for tests."""
-    lines = _head("Python", "The public names.")
-    lines += ["`import evenmatch` is quick: each name is loaded when it is first used.", ""]
+    lines = _head("Python", "The public names of the package, its client and its kit for tests.")
+    lines += [
+        "`import evenmatch` is fast, because each name is loaded only when it is first used.",
+        "",
+    ]
     for name in evenmatch.__all__:
         lines += _public("evenmatch", name, getattr(evenmatch, name))
     for name in testing.__all__:
@@ -485,7 +488,7 @@ def _operation(method: str, path: str, operation: dict[str, Any], shared: list[A
             )
         lines.append("")
     if "requestBody" in operation:
-        lines += [f"Takes {_content(operation['requestBody'])}.", ""]
+        lines += [f"It takes {_with_articles(_content(operation['requestBody']))}.", ""]
         lines += _examples(operation["requestBody"])
     lines += _who(operation["x-rights"])
     refusals = []
@@ -493,10 +496,33 @@ def _operation(method: str, path: str, operation: dict[str, Any], shared: list[A
         if _content(answer) == "[Problem](#problem)":
             refusals += [status] if status not in ("401", "403", "429") else []
         else:
-            lines += [f"Answers {status} with {_content(answer)}.", "", *_examples(answer)]
+            lines += [
+                f"It answers {status} with {_with_articles(_content(answer))}.",
+                "",
+                *_examples(answer),
+            ]
     if refusals:
-        lines += [f"Refuses with {', '.join(refusals)} and a [Problem](#problem).", ""]
+        lines += [f"If it refuses, it answers {_listed(refusals)} with a [Problem](#problem).", ""]
     return lines
+
+
+def _with_articles(content: str) -> str:
+    """Return what a body may hold, as a sentence says it."""
+    before, is_list, items = content.partition("list of ")
+    parts = before.removesuffix(" or ").split(" or ") if before else []
+    parts += [f"list of {items}"] if is_list else []
+    return " or ".join(map(_with_article, parts))
+
+
+def _with_article(part: str) -> str:
+    if part.startswith(("nothing", "any ")):
+        return part.replace("any ", "any content ")
+    return f"{'an' if part.strip('[')[0] in 'AEIOUaeiou' else 'a'} {part}"
+
+
+def _listed(words: list[str]) -> str:
+    """Return words as a list in a sentence."""
+    return " or ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
 
 
 def _examples(body: dict[str, Any]) -> list[str]:
@@ -536,10 +562,10 @@ def _broken(value: Any, depth: int) -> str:
 def _who(rights: list[str]) -> list[str]:
     """Return who may use an operation, by its line in the table of rights."""
     if "anyone" in rights:
-        return ["Anyone may use it.", ""]
+        return ["It needs no key.", ""]
     needed = " or ".join(f"`{right}`" for right in rights if right != "own")
-    players = ", or the token of a player, for what is their own" if "own" in rights else ""
-    return [f"Needs a key with the right {needed}{players}.", ""]
+    players = ", or the token of a player whom it is about" if "own" in rights else ""
+    return [f"It needs a key with the right {needed}{players}.", ""]
 
 
 def _content(body: dict[str, Any]) -> str:

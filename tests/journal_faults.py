@@ -121,6 +121,8 @@ class CuttingProxy(Proxy):
 
 TTL = 10.0
 """Length of the leases, on the clock that `KilledServer` moves on."""
+ALL_EVERY = 20
+"""Kills after which all records are compared, and not the newest alone."""
 TRIES = 100
 PAUSE = 0.1
 
@@ -179,21 +181,23 @@ class KilledServer:
 
     async def run(self, kills: int) -> KillCounts:
         """Kill the server so often, and check all that is stored after each time."""
-        owner, end = 0, 0
+        owner, end, known = 0, 0, 0
         epoch = await _patiently(lambda: self._journals[0].lease("main", "owner-0", TTL))
-        for _ in range(kills):
+        for number in range(kills):
             killing = asyncio.create_task(self._kill_soon())
             await self._append_until(killing, owner, epoch, end)
             await killing
             await asyncio.to_thread(self._server.start)
             old, owner = (owner, epoch), 1 - owner
             epoch = await self._take_over(owner)
-            end = await _patiently(partial(self._check, self._journals[owner]))
+            # All of it now and then: to read it after each kill takes longer with each.
+            first = 1 if number % ALL_EVERY == 0 else known + 1
+            known, end = end, await _patiently(partial(self._check, self._journals[owner], first))
             with pytest.raises(StaleOwner):
-                await self._append(*old, end)
+                await _patiently(partial(self._append, *old, end))
             self.counts.stale_refused += 1
         await self._append(owner, epoch, end)
-        await self._check(self._journals[owner])
+        await _patiently(partial(self._check, self._journals[owner], 1))
         for journal in self._journals:
             await journal.close()
         return self.counts
@@ -234,19 +238,25 @@ class KilledServer:
         self._now += TTL
         return await _patiently(lambda: journal.lease("main", name, TTL))
 
-    async def _check(self, journal: Journal) -> int:
-        """Compare what is stored with what was sent and acknowledged; return where it ends."""
+    async def _check(self, journal: Journal, first: int) -> int:
+        """Compare what is stored, from a record on, with what was sent and acknowledged.
+
+        Returns:
+            The sequence of the last record that is stored.
+        """
         stored: dict[int, int] = {}
-        async for entry in journal.read("main", 1):
+        async for entry in journal.read("main", first):
             assert isinstance(entry.record.input, Advance)
             stored[entry.record.sequence] = int(entry.record.input.now)
-        self.counts.lost += len(self._acknowledged.items() - stored.items())
+        before = {at: number for at, number in self._acknowledged.items() if at < first}
+        acknowledged = self._acknowledged.items() - before.items()
+        self.counts.lost += len(acknowledged - stored.items())
         self.counts.misplaced += len(stored.items() - self._sent)
         late = {stored[sequence] for sequence in stored.keys() - self._acknowledged.keys()}
         self.counts.stored_unanswered += len(late)
         # What was counted once is not counted again.
-        self._acknowledged = stored
-        return len(stored)
+        self._acknowledged = before | stored
+        return max(self._acknowledged, default=0)
 
 
 async def _patiently(ask: Callable[[], Awaitable[_T]]) -> _T:

@@ -26,7 +26,7 @@ export interface Rating {
   volatility?: number | null;
 }
 
-/** One ticket of an array: as if it had been created alone with this HTTP status. */
+/** One created ticket of an array, with the HTTP status that it would have had alone. */
 export interface ItemCreated {
   status: number;
   id: string;
@@ -35,7 +35,7 @@ export interface ItemCreated {
   enqueued_at: number;
 }
 
-/** One ticket of an array that was refused; the others are not affected. */
+/** One refused ticket of an array; the other tickets are not affected. */
 export interface ItemProblem {
   status: number;
   error: "already_waiting" | "body_too_large" | "config_error" | "cooldown" | "draining" | "forbidden" | "forgotten" | "http_error" | "internal" | "invalid_outcome" | "invalid_request" | "invalid_ticket" | "key_reused" | "method_not_allowed" | "no_backfill" | "not_found" | "not_host" | "not_in_match" | "not_made" | "not_supported" | "origin_not_allowed" | "outcome_differs" | "outcome_disputed" | "overloaded" | "paused" | "proposal_over" | "stale_roster" | "stale_version" | "too_late" | "too_many_requests" | "unauthenticated" | "unavailable" | "unknown_match" | "unknown_player" | "unknown_queue" | "unknown_ticket" | "upgrade_required";
@@ -46,7 +46,7 @@ export interface ItemProblem {
   seconds?: number | null;
 }
 
-/** A ticket in the list of a player's. */
+/** A ticket in a player's list. */
 export interface TicketListed {
   id: string;
   state: "waiting" | "proposed" | "matched" | "assigned" | "cancelled" | "expired";
@@ -102,14 +102,14 @@ export interface FeedMatch {
   seq?: number;
 }
 
-/** What is known of a match's outcome. */
+/** The outcome of a match, as far as it is known. */
 export interface OutcomeState {
   state: "counted" | "disputed" | "reported";
   ranks: Array<number> | null;
   reports?: Record<string, Array<number>>;
 }
 
-/** A queue, and how many wait in it. */
+/** A queue, and how many tickets wait in it. */
 export interface QueueState {
   name: string;
   players: Array<number>;
@@ -121,7 +121,7 @@ export interface QueueState {
   parts?: number;
 }
 
-/** A match on its way to a server. */
+/** A match for which a server is being found. */
 export interface AllocationState {
   match: string;
   queue: string;
@@ -131,14 +131,14 @@ export interface AllocationState {
   reason: string | null;
 }
 
-/** What a client of the stream asks for. */
+/** A message by which a client of the stream says which tickets it follows. */
 export interface FollowTickets {
   follow?: Array<string>;
   unfollow?: Array<string>;
   after?: number;
 }
 
-/** A ticket's state, as it changes. */
+/** A ticket's new state. */
 export interface StreamEvent {
   event: "waiting" | "proposed" | "matched" | "assigned" | "cancelled" | "expired";
   sequence: number;
@@ -159,7 +159,7 @@ export interface TicketState {
   accepted?: Array<string>;
 }
 
-/** Something that the stream could not do. */
+/** An error of the stream. */
 export interface StreamProblem {
   event: "problem";
   ticket: string | null;
@@ -179,7 +179,7 @@ export interface Problem {
   seconds?: number | null;
 }
 
-/** The ticket of a create, new or live already. */
+/** A ticket that was created, or that its players already had. */
 export interface TicketCreated {
   id: string;
   state: "waiting" | "proposed" | "matched" | "assigned" | "cancelled" | "expired";
@@ -192,7 +192,7 @@ export interface TicketCancelled {
   state: "cancelled" | "expired";
 }
 
-/** New facts of a waiting ticket; what is left out stays as it is. */
+/** New attributes, ratings or roles of a waiting ticket; what you leave out stays as it is. */
 export interface UpdateTicket {
   attributes?: Record<string, number | string | Array<string> | Record<string, number>>;
   players?: Array<Player>;
@@ -212,7 +212,7 @@ export interface Explanation {
   summary: string;
 }
 
-/** A ticket in one queue. */
+/** What holds for a ticket in one of its queues. */
 export interface QueuePart {
   queue: string;
   policy: string;
@@ -231,7 +231,7 @@ export interface QueuePart {
   summary: string;
 }
 
-/** What one rule makes of the other tickets of the queue, seen from this ticket. */
+/** Which other tickets of the queue one rule keeps apart from this ticket. */
 export interface Tolerance {
   rule: "spread" | "mean_gap" | "imbalance" | "same" | "rematch" | "latency" | "party_parity" | "host_options" | "overlap" | "avoid" | "pair_limit" | "household_limit" | "fullness" | "role_rank" | "condition";
   attribute: string;
@@ -247,7 +247,7 @@ export interface Tolerance {
   blocks_forever: number;
 }
 
-/** Who accepts whom, of the other tickets that fit into a match with this one. */
+/** How many other tickets that fit into a match with this one accept it, or are accepted. */
 export interface Acceptance {
   both: number;
   only_they: number;
@@ -255,7 +255,7 @@ export interface Acceptance {
   neither: number;
 }
 
-/** What sizes, sides and roles have to say. */
+/** Whether party sizes, sides and roles allow a match. */
 export interface Seats {
   misfits: number;
   fills: boolean;
@@ -332,7 +332,7 @@ export interface ReportOutcome {
   player?: string | null;
 }
 
-/** What is stored of a player in a ladder. */
+/** A player's rating in a ladder. */
 export interface PlayerRating {
   player: string;
   ladder: string;
@@ -341,7 +341,7 @@ export interface PlayerRating {
   volatility: number | null;
 }
 
-/** The answer of a ticket to a ready-check. */
+/** A ticket's answer to a ready-check. */
 export interface AnswerCheck {
   ticket: string;
   players?: Array<string>;
@@ -371,7 +371,7 @@ export interface BackfillState {
   proposed?: string;
 }
 
-/** How a queue does, with what operators try out on it. */
+/** The figures of a queue, with those of policies that operators try out on it. */
 export interface QueueReport {
   queue: string;
   now: number;
@@ -389,14 +389,14 @@ export interface QueueReport {
   switchback?: SwitchbackStats | null;
 }
 
-/** Waits of the players matched last, seconds; null before the first match. */
+/** Waits of the most recently matched players, in seconds; null before the first match. */
 export interface WaitStats {
   p50: number | null;
   p90: number | null;
   p99: number | null;
 }
 
-/** What tickets of one cell have to expect that come now, seconds; as in `Estimate`. */
+/** How long new tickets of one cell will probably wait, in seconds; see `Estimate`. */
 export interface CellWait {
   size: number;
   region: string | null;
@@ -408,7 +408,7 @@ export interface CellWait {
   high: number;
 }
 
-/** A shadow policy beside the live one, on the same arrivals. */
+/** A shadow policy that runs beside the live one, on the same arrivals. */
 export interface ShadowStats {
   policy: string;
   state: "running" | "dropped";
@@ -420,7 +420,7 @@ export interface ShadowStats {
   shadow: WorldFigures | null;
 }
 
-/** What one world, live or shadow, did for a queue since both are counted. */
+/** What one policy, live or shadow, has done for a queue since both have been counted. */
 export interface WorldFigures {
   matches: number;
   matches_per_minute: number;
@@ -434,7 +434,7 @@ export interface WorldFigures {
   waiting_age: number | null;
 }
 
-/** Policies that take turns by blocks of time. */
+/** Policies that take turns in blocks of time. */
 export interface SwitchbackStats {
   policy: string;
   block_ends: number;
@@ -442,7 +442,7 @@ export interface SwitchbackStats {
   arms: Array<ArmFigures>;
 }
 
-/** What one policy of a switchback did for the tickets that came in its blocks. */
+/** What one policy of a switchback did for the tickets that arrived in its blocks. */
 export interface ArmFigures {
   policy: string;
   blocks: number;
@@ -465,7 +465,7 @@ export interface LongestWaiting {
   tickets: Array<LongWait>;
 }
 
-/** A line of the longest waiting. */
+/** A ticket in the list of the longest waiting. */
 export interface LongWait {
   ticket: string;
   wait: number;
@@ -508,7 +508,7 @@ export interface Factor {
   weighted: number;
 }
 
-/** What a match is like, or the last matches on average, in the unit of what is compared. */
+/** A gap of a match, or of the last matches on average, in the unit of what is compared. */
 export interface GapShown {
   name: string;
   unit: string;
@@ -542,7 +542,7 @@ export interface QueuePaused {
   paused: boolean;
 }
 
-/** Which policy is to decide. */
+/** The policy that is to make the matches. */
 export interface SetPolicy {
   policy: string;
 }
@@ -554,7 +554,7 @@ export interface QueuePolicy {
   version: number;
 }
 
-/** Which policy is to run as a shadow. */
+/** The policy to run as a shadow. */
 export interface SetShadow {
   policy: string | null;
 }
@@ -566,27 +566,27 @@ export interface QueueShadow {
   version: number;
 }
 
-/** Whether the server takes no new tickets because it is about to stop. */
+/** Whether the server is draining: it takes no new tickets and is about to stop. */
 export interface DrainState {
   draining: boolean;
   waiting: number;
   seconds_left: number | null;
 }
 
-/** What a guest gets. */
+/** A guest's player token. */
 export interface GuestToken {
   player: string;
   token: string;
   expires_at: number;
 }
 
-/** Entries in order. */
+/** Entries of the audit log in order. */
 export interface AuditPage {
   entries: Array<AuditEntry>;
   next: number;
 }
 
-/** One thing that somebody did. */
+/** One entry of the audit log: something that somebody did. */
 export interface AuditEntry {
   seq: number;
   at: number;
@@ -602,88 +602,88 @@ export interface AuditEntry {
 }
 
 export class Evenmatch extends Connection {
-  /** A player's tickets, newest first: those that wait, and those that ended lately. */
+  /** Get a player's tickets, newest first: those that wait, and those that ended lately. */
   getTickets(query?: { player?: string }): Promise<Array<TicketListed>>;
-  /** Wait for a match, with one ticket or many. */
+  /** Create one ticket or many, which then wait for a match. */
   createTickets(body: CreateTicket, options?: { key?: string }): Promise<TicketCreated>;
   createTickets(body: Array<CreateTicket>, options?: { key?: string }): Promise<Array<ItemCreated | ItemProblem>>;
-  /** How a ticket does. */
+  /** Get the state of a ticket. */
   getTicket(ticket: string, query?: { wait?: number; state?: string; match?: string }): Promise<TicketState>;
-  /** Wait no longer. */
+  /** Cancel a ticket. */
   cancelTicket(ticket: string): Promise<TicketCancelled>;
-  /** New facts of a waiting ticket. */
+  /** Update a waiting ticket. */
   updateTicket(ticket: string, body: UpdateTicket): Promise<TicketState>;
-  /** A sign of life, where asked for. */
+  /** Say that a client is still there. */
   heartbeat(ticket: string): Promise<TicketState>;
-  /** Each change of state, as server-sent events; 204 when there is no more to hear. */
+  /** Follow a ticket's changes of state as server-sent events; 204 when it has ended. */
   followTicket(ticket: string, options?: StreamOptions): AsyncGenerator<TicketState, void, undefined>;
-  /** Why a ticket still waits, or how it ended. */
+  /** Explain why a ticket still waits, or how it ended. */
   explainTicket(ticket: string): Promise<Explanation>;
-  /** A match. */
+  /** Get a match. */
   getMatch(match: string): Promise<MatchState>;
   /** Say where a match is played. */
   assignMatch(match: string, body: Record<string, string>): Promise<MatchState>;
-  /** Say how a match ended, as the game's service or as one of its players. */
+  /** Report how a match ended, as the game's backend or as one of its players. */
   reportOutcome(match: string, body: ReportOutcome): Promise<MatchState>;
-  /** What is known of a player's skill. */
+  /** Get a player's rating. */
   getRating(player: string, query?: { queue?: string }): Promise<PlayerRating>;
   /** End a live match. */
   finishMatch(match: string): Promise<MatchState>;
-  /** Confirm a match that was proposed. */
+  /** Accept a proposed match. */
   acceptMatch(match: string, body: AnswerCheck): Promise<TicketState>;
-  /** Turn a proposed match down. */
+  /** Decline a proposed match. */
   declineMatch(match: string, body: AnswerCheck): Promise<TicketState>;
-  /** Ask for players for a running match, or go on asking (a heartbeat). */
+  /** Ask for players for a running match; send it again as a heartbeat. */
   openMatch(match: string, body: OpenForBackfill): Promise<BackfillState>;
-  /** Who plays in a running match. */
+  /** Get the players and free seats of a running match. */
   getOpenMatch(match: string): Promise<BackfillState>;
-  /** Ask for nobody any more. */
+  /** Stop asking for players. */
   closeMatch(match: string): Promise<BackfillState>;
-  /** Matches without a server, and those whose allocation failed. */
+  /** Get the matches that have no server yet, and those whose allocation failed. */
   getAllocations(query?: { state?: "waiting" | "asked" | "told" | "paused" | "dead" | "void" }): Promise<Array<AllocationState>>;
   /** Ask again for a server for a match. */
   retryAllocation(match: string): Promise<Array<AllocationState>>;
-  /** All queues. */
+  /** Get all queues. */
   getQueues(): Promise<Array<QueueState>>;
-  /** How a queue does. */
+  /** Get the figures of a queue. */
   getQueueStats(queue: string): Promise<QueueReport>;
-  /** The longest waiting tickets, each with a sentence about why it waits. */
+  /** Get the longest waiting tickets, each with a sentence about why it waits. */
   getLongestWaiting(queue: string, query?: { most?: number }): Promise<LongestWaiting>;
-  /** Every match at least once, for the game's backend. */
+  /** Read a queue's matches in order, each at least once. */
   getQueueMatches(queue: string, query?: { after?: number; wait?: number }): Promise<FeedPage>;
-  /** The last hour, then a snapshot a second: `queues`, `hour`, `matches`, `tick`. */
+  /** Follow a queue: the last hour, then a snapshot per second, as the events `queues`, `hour`, `matches` and `tick`. */
   followDashboard(options?: StreamOptions): AsyncGenerator<unknown, void, undefined>;
-  /** Who waited how long for a match, and what each criterion cost. */
+  /** Get how long each player waited for a match, and what each criterion cost. */
   getMatchStory(match: string): Promise<MatchShown>;
-  /** The configuration in force. */
+  /** Get the configuration in force. */
   getConfig(): Promise<ConfigState>;
-  /** Bring a configuration into force, all of it or nothing. */
+  /** Replace the configuration, all of it or nothing. */
   putConfig(body: Record<string, unknown>, query?: { dry_run?: "0" | "1" | "true" | "false"; if_version?: number }): Promise<ConfigChanged>;
-  /** Take no tickets, make no matches. */
+  /** Pause a queue: it takes no tickets and makes no matches. */
   pauseQueue(queue: string): Promise<QueuePaused>;
-  /** Let a paused queue go on. */
+  /** Resume a paused queue. */
   resumeQueue(queue: string): Promise<QueuePaused>;
-  /** Let another policy decide; tickets wait on. */
+  /** Replace a queue's policy; its tickets wait on. */
   putQueuePolicy(queue: string, body: SetPolicy): Promise<QueuePolicy>;
-  /** Count what another policy would do, beside the live one. */
+  /** Run a shadow policy beside the live one and count what it would do. */
   putQueueShadow(queue: string, body: SetShadow): Promise<QueueShadow>;
-  /** Is the server about to stop. */
+  /** Get whether the server is draining. */
   getDrain(): Promise<DrainState>;
-  /** Take no new tickets, and stop when nobody is waiting any more. */
+  /** Drain the server: take no new tickets, and stop when no ticket waits any more. */
   beginDrain(query?: { limit?: number }): Promise<DrainState>;
-  /** Take tickets again. */
+  /** Stop draining and take tickets again. */
   endDrain(): Promise<DrainState>;
-  /** Give a device a player's token, where the server takes guests. */
+  /** Get a player token for a guest, if the server takes guests. */
   makeGuest(): Promise<GuestToken>;
-  /** Who did what when. */
+  /** Read the audit log: who did what, and when. */
   getAudit(query?: { after?: number; most?: number }): Promise<AuditPage>;
-  /** The events of FlexMatch as server-sent events, each an envelope of EventBridge; `Last-Event-ID` takes up where a client left off. */
+  /** Follow FlexMatch's events as server-sent events, each in an EventBridge envelope; with `Last-Event-ID` the stream goes on where the client left off. */
   followGameLift(options?: StreamOptions): AsyncGenerator<unknown, void, undefined>;
-  /** Prometheus metrics. */
+  /** Get metrics for Prometheus. */
   getMetrics(): Promise<string>;
-  /** Does the process live. */
+  /** Get whether the server is alive. */
   getHealth(): Promise<Record<string, unknown>>;
-  /** Does it take tickets. */
+  /** Get whether the server takes tickets. */
   getReadiness(): Promise<Record<string, unknown>>;
   /** Many tickets over one WebSocket; survives lost connections, misses and repeats nothing. */
   stream(

@@ -93,7 +93,7 @@ def _best_of_skill(pool: Pool, seed: int) -> float:
     """Return the players' factor if nothing else counts."""
     factors = named_factors(pool.batch)
     plan = solved(factors["player"].alone, SKILL_EFFORT, seed)
-    return means_of(factors, plan.seated)["player"]
+    return means_of(factors, plan.seating)["player"]
 
 
 def _first_swaps(search: Search) -> Found:

@@ -78,7 +78,7 @@ def _round(pool: Pool, chosen: np.ndarray, seed: int, *, with_factor: bool) -> P
     if not with_factor:
         own = tuple(named_factors(batch).values())
         batch = without(batch, own, FACTOR)
-    return np.asarray(chosen[solved(batch, EFFORT, seed).seated], dtype=np.int32)
+    return np.asarray(chosen[solved(batch, EFFORT, seed).seating], dtype=np.int32)
 
 
 def _again(seated: Places, met: set[tuple[int, int]], last: np.ndarray) -> tuple[int, int]:

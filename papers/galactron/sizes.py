@@ -67,8 +67,8 @@ def play_round(given: Round) -> Found:
     pool = pool_of(given.players, given.seed)
     plan = solved(pool.batch, EFFORT * given.players, given.seed)
     quality = POINTS * plan.quality
-    by_player = np.broadcast_to(quality[:, None], plan.seated.shape)
-    pings = ping_to_enemies(pool.batch, plan.seated)
+    by_player = np.broadcast_to(quality[:, None], plan.seating.shape)
+    pings = ping_to_enemies(pool.batch, plan.seating)
     found: dict[str, float | None] = {
         "quality": float(quality.mean()),
         "worst tenth": tenth(quality),
@@ -76,9 +76,9 @@ def play_round(given: Round) -> Found:
     for name, beginnings in GROUPS.items():
         chosen = pool.is_of(*beginnings)
         found[f"{name} players"] = float(chosen.sum())
-        found[f"{name} quality"] = mean_at(by_player, plan.seated, chosen)
-        found[f"{name} ping"] = mean_at(pings, plan.seated, chosen)
-    return found | _extremes(pool, plan.seated)
+        found[f"{name} quality"] = mean_at(by_player, plan.seating, chosen)
+        found[f"{name} ping"] = mean_at(pings, plan.seating, chosen)
+    return found | _extremes(pool, plan.seating)
 
 
 def _extremes(pool: Pool, seated: np.ndarray) -> Found:

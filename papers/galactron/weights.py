@@ -47,11 +47,11 @@ def weigh(seed: int) -> Found:
     found: dict[str, float | None] = {}
     for case, wanted in cases.items():
         plan = solved(reweighed(batch, shown, wanted), EFFORT, seed)
-        found |= {f"{case}: {name}": v for name, v in means_of(shown, plan.seated).items()}
+        found |= {f"{case}: {name}": v for name, v in means_of(shown, plan.seating).items()}
         if case in ("blog", "without host"):
-            found |= {f"{case}: {key}": v for key, v in _hosts(factors, plan.seated).items()}
+            found |= {f"{case}: {key}": v for key, v in _hosts(factors, plan.seating).items()}
         if case == "blog":
-            found |= _shares("solved", factors, plan.seated)
+            found |= _shares("solved", factors, plan.seating)
     return found | _shares("random", factors, started(batch, "random", seed))
 
 

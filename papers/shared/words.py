@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from evenmatch.lab.report.figures import shown
+from evenmatch.lab.report.figures import figure_text
 from papers.shared.findings import Row, Table, Verdict
 
 HEADS = ("row", "setting", "printed", "corrected", "exact", "simulated")
@@ -67,7 +67,9 @@ def _known(row: Row) -> tuple[str, str, str]:
 
     If printed and exact figures differ, they have enough digits to show that.
     """
-    printed, corrected, exact = (shown(each) for each in (row.printed, row.corrected, row.exact))
+    printed, corrected, exact = (
+        figure_text(each) for each in (row.printed, row.corrected, row.exact)
+    )
     if row.printed is None or row.exact is None or exact != printed:
         return printed, corrected, exact
     if not math.isclose(row.exact, row.printed, rel_tol=SAME, abs_tol=SAME):

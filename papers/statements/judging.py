@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from evenmatch.lab.report.figures import shown
+from evenmatch.lab.report.figures import figure_text
 from papers.shared.findings import Row, Verdict
 from papers.shared.words import at_setting, figure, setting_in_words, setting_of
 from papers.statements.saying import Judge, Judgement, PaperStatement, Statement
@@ -314,7 +314,7 @@ def line_of(statement: Statement) -> tuple[str, ...]:
     return (
         found.id,
         found.statement,
-        *(shown(each) for each in known),
+        *(figure_text(each) for each in known),
         figure(found.simulated, found.half_width, digits),
         verdict_of(found),
         found.why,
@@ -331,7 +331,7 @@ def lines_of(statement: Statement) -> list[str]:
     found = statement
     names = ("printed", "right", "exact")
     known = zip(names, (found.printed, found.corrected, found.exact), strict=True)
-    parts = [f"{name} {shown(value)}" for name, value in known if value is not None]
+    parts = [f"{name} {figure_text(value)}" for name, value in known if value is not None]
     if found.simulated is not None:
         digits = 1 if abs(found.simulated) >= 100.0 else 4
         parts.append(f"simulated {figure(found.simulated, found.half_width, digits)}")

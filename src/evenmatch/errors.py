@@ -63,10 +63,10 @@ class Refusal(MatchmakingError, ValueError):
     """An input was refused; nothing changed, and the journal holds nothing of it.
 
     Args:
-        message: What was given, what is allowed, what to do.
+        message: What is wrong, what is allowed, and what to do.
         where: JSON pointer to the offending part of the request, or "".
         ticket: The live ticket that stands in the way, if one does.
-        match: The match that came first, if one did.
+        match: The match that stands in the way, if one does.
     """
 
     code = "refused"

@@ -241,7 +241,7 @@ def _compile_named(out: BinaryIO) -> None:
         name = line.strip()
         try:
             import_module(name.partition(":")[0])
-            _ = (kernel.deferred or {})[name].compiled
+            _ = (kernel.deferred_kernels or {})[name].compiled
             answer = "done"
         except Exception as error:  # noqa: BLE001
             # Whatever it is, the process that waits has to say so.
@@ -263,7 +263,7 @@ def find() -> None:
             for policy in policies_of(queue):
                 with suppress(MatchmakingError):
                     Pool(queue, parse_policy(policy), seed=0)
-        found = list((kernel.deferred or {}).values())
+        found = list((kernel.deferred_kernels or {}).values())
         lacking = {
             each.name: (len(each.function.__code__.co_code), sorted(each.callees))
             for each in found

@@ -113,8 +113,8 @@ def solve_in(batch: Batch, pairs: Pairs, seconds: float, seed: int) -> tuple[flo
     """
     began = time.thread_time()
     ready = prepare(batch, pairs=pairs)
-    search = Annealing(ready.scene, ready.seated, ready.candidates, seed)
-    search.pace(SPEED[len(ready.seated[0]) // 2] * seconds)
+    search = Annealing(ready.scene, ready.seating, ready.candidates, seed)
+    search.pace(SPEED[len(ready.seating[0]) // 2] * seconds)
     step, searching = 1_000, time.thread_time()
     while (spent := time.thread_time() - began) < seconds:
         share = min(1.0, spent / seconds + 1.0 / SLICES)

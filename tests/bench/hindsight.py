@@ -156,7 +156,7 @@ class Planner:
         plan = anneal(batch, effort=EFFORT * players, seed=int(self._rng.integers(2**31)))
         party = np.searchsorted(batch.first, np.arange(batch.players), side="right") - 1
         found = []
-        for seated, legal in zip(plan.seated, plan.legal, strict=True):
+        for seated, legal in zip(plan.seating, plan.legal, strict=True):
             if not legal:
                 continue
             group = [tickets[each] for each in sorted(set(party[seated[seated >= 0]].tolist()))]

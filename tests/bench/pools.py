@@ -104,11 +104,11 @@ WAYS: dict[str, Callable[[Pool], Pairs]] = {
 
 def sorted_teams(pool: Pool) -> np.ndarray:
     """Return eights of neighbours, each divided as well as can be."""
-    return descent(_batch(pool), effort=0, seed=1).seated
+    return descent(_batch(pool), effort=0, seed=1).seating
 
 
 def ours_in_teams(pool: Pool) -> np.ndarray:
-    return descent(_batch(pool), effort=TEAM_EFFORT, seed=1).seated
+    return descent(_batch(pool), effort=TEAM_EFFORT, seed=1).seating
 
 
 def eights_by_age(pool: Pool) -> np.ndarray:

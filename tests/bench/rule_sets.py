@@ -120,7 +120,7 @@ def _rounds(count: int, repeats: int, aim: str, builds: int) -> Iterator[Row]:
         by_number = {ticket.sequence: ticket for ticket in tickets}
         made = [
             [[by_number[number] for number in team] for team in teams_in(batch, row, tickets)]
-            for row in plan.seated.tolist()
+            for row in plan.seating.tolist()
         ]
         assert all(rounds.is_legal(tuple(map(tuple, teams)), 2.0) for teams in made)
         matches.append(float(len(made)))

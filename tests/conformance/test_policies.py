@@ -21,7 +21,7 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Policy, policy
 from evenmatch.policies.greedy import Greedy
-from evenmatch.policies.hooks import evaluations_allowed
+from evenmatch.policies.hooks import evaluations_limit
 from evenmatch.policies.registry import POLICIES, parse_policy
 from evenmatch.testing import check_policy, rule
 from evenmatch.testing.play import Case
@@ -165,7 +165,7 @@ def test_every_policy_of_the_registry_is_checked() -> None:
 
 @pytest.mark.parametrize("name", sorted(POLICIES))
 def test_every_policy_of_the_registry_declares_its_evaluations(name: str) -> None:
-    assert evaluations_allowed(parse_policy(name), 100) is not None
+    assert evaluations_limit(parse_policy(name), 100) is not None
 
 
 @pytest.mark.parametrize("most", [1_000, pytest.param(2_000, marks=pytest.mark.long)])

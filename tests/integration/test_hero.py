@@ -142,7 +142,7 @@ def test_bots_for_another_queue_end_with_a_sentence(tmp_path: Path) -> None:
         process = bots(server.url, "--queue", "heroes", "--minutes", "1")
         _, errors = process.communicate(timeout=GIVE_UP)
         assert process.returncode == 1
-        said = "takes no such tickets: no queue is called 'heroes'; there is hero"
+        said = "takes no such tickets: no queue is called 'heroes'; allowed: hero"
         assert errors.strip() == f"bots.py: {server.url} {said} (unknown_queue)"
     finally:
         server.stop()

@@ -176,7 +176,7 @@ def test_keys_of_a_data_directory_are_brought_to_a_journal_once(
     move = ["keys", "copy", "--data", str(tmp_path), "--journal", address]
     assert main(move) == 0
     assert main(move) == 2
-    assert "holds 1 keys already" in capsys.readouterr().err
+    assert "already holds 1 keys" in capsys.readouterr().err
     with serving(tmp_path / "server", address) as server:
         assert ask(server, "GET", "/v1/queues", key).status == 200
 

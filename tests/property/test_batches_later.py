@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from evenmatch.criteria.host_reach import reaches
 from evenmatch.criteria.kinds.latency import known_latencies, ping_table
-from evenmatch.criteria.kinds.rematch import freshness, met
+from evenmatch.criteria.kinds.rematch import freshness, matches_since_meeting
 from evenmatch.criteria.kinds.rematch import known_of as remembered
 from evenmatch.criteria.kinds.words import elements
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule
@@ -229,7 +229,7 @@ def test_pairs_are_what_their_definitions_say(count: int, seed: int) -> None:
 
 
 def _ago(one: tuple[Ticket, Player], two: tuple[Ticket, Player]) -> float:
-    return met(one[1], two[1], remembered(*one), remembered(*two))
+    return matches_since_meeting(one[1], two[1], remembered(*one), remembered(*two))
 
 
 def test_ping_of_two_who_measured_each_other_is_the_larger_one() -> None:

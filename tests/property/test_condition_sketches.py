@@ -79,8 +79,8 @@ def test_plans_are_legal_and_none_is_left() -> None:
         nothing = world.rounds.plan(
             world.batch, world.tickets, world.now, lambda empty=empty: empty, seed=1, tries=50
         )
-        gone = {player for row in nothing.seated.tolist() for player in row if player >= 0}
-        for row in nothing.seated.tolist():
+        gone = {player for row in nothing.seating.tolist() for player in row if player >= 0}
+        for row in nothing.seating.tolist():
             starts = np.cumsum([0, *world.batch.seats]).tolist()
             teams = [
                 [player for player in row[low:high] if player >= 0]

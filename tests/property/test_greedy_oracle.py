@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from evenmatch.criteria.objective import Objective
-from evenmatch.criteria.roles import assigned, role_problem
+from evenmatch.criteria.roles import assign_roles, role_problem
 from evenmatch.criteria.rules import side_of
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import NewTicket, Ticket
@@ -85,7 +85,7 @@ class World:
                 side_of(t) not in ("", sides[at]) for t, at in zip(group, choice, strict=True)
             )
             roles = self.queue.format.roles
-            seated = not roles or all(assigned(team, roles) for team in teams[: len(seats)])
+            seated = not roles or all(assign_roles(team, roles) for team in teams[: len(seats)])
             if filled == seats and not wrong and seated:
                 best = min(best, self.rules.ready_at(teams[: len(seats)]))
         return best

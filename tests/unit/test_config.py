@@ -255,7 +255,7 @@ BAD_QUEUES = [
     ('name = "q"\nrules_file = "r.json"', 'rules_file = "r.json" cannot be used: cannot be read'),
     (
         'name = "q"\nrules_file = "r.json"\nteams = 2',
-        'queue "q", teams contradicts rules_file, which says it: leave it out',
+        'queue "q", teams contradicts rules_file, which already says this: leave it out',
     ),
     ("players_min = 2", "players_min must be between 0 and 1, got 2"),
     ("players_min = [1]", "players_min must give a number for each of the 2 teams, got 1 numbers"),
@@ -343,7 +343,7 @@ BAD_QUEUES = [
     ('rules = [{kind = "same", attribute = "m", limit = 1}]', 'limit does not go with kind = "sa'),
     ('rules = [{kind = "spread", attribute = "r"}]', "rules[0].limit is missing"),
     (rule("limit = -1"), "queue[0].rules[0].limit must be between 0 and 1e15, got -1"),
-    (rule('limit = 5, unit = "percentile"'), "limit must be between 0 and 1 where unit is perc"),
+    (rule('limit = 5, unit = "percentile"'), "limit must be between 0 and 1 if unit is perc"),
     (rule("limit = 1, last = 5"), 'last goes only with unit = "percentile"'),
     (
         rule('limit = 0.1, unit = "percentile", column = "a"'),
@@ -439,9 +439,9 @@ BAD_FILES = [
     ("until = 0\nQ", "until must be between 1e-6 and 1e9 s, got 0"),
     ("warmup = -1\nQ", "warmup must be between 0 and 1e9 s"),
     ("solve_time = -1\nQ", "solve_time must be between 0 and 1e9 s"),
-    ("a = " + "[" * 5000 + "]" * 5000, "must not nest tables and lists this deep"),
+    ("a = " + "[" * 5000 + "]" * 5000, "must not nest tables and lists this deeply"),
     ("[[queue]]\n" * 101, "queue must have at most 100 entries, got 101"),
-    ("Q[arrivals]\ncount = 5", "arrivals.rate is missing; it is the tickets per second"),
+    ("Q[arrivals]\ncount = 5", "arrivals.rate is missing; give the tickets per second"),
     ("Q[arrivals]\nrate = 1", "give count, duration or until, so that arrivals end"),
     (
         "Q[arrivals]\nrate = 0\ncount = 5",
@@ -845,8 +845,8 @@ def test_players_min_is_a_number_for_all_teams_or_one_for_each() -> None:
     (each,) = parse_scenario("[[queue]]\nteams = 3\nplayers_min = [1, 1, 0]").queues
     (full,) = parse_scenario("[[queue]]\nplayers = 3\nplayers_min = 3").queues
 
-    assert (one.format.least, one.format.k_min, one.format.k) == ((2, 2), 4, 6)
-    assert (each.format.least, each.format.k_min) == ((1, 1, 0), 2)
+    assert (one.format.least_players, one.format.k_min, one.format.k) == ((2, 2), 4, 6)
+    assert (each.format.least_players, each.format.k_min) == ((1, 1, 0), 2)
     assert (full.format.players_min, full.format.is_variable) == ((), False)
 
 

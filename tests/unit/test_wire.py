@@ -43,7 +43,7 @@ def test_array_has_limits(count: int) -> None:
          """roles; a value of your own goes into "attributes": {"skill": ...}"""),
         (b'{"players":true}', "/players", "players must be an array such as"),
         (b'{"queues":["duel"]}', "", "the ticket must have the field players"),
-        (b'{"players":[{"id":"a","rating":{"mean":1e999}}]}', "/players/0/rating/mean", "range"),
+        (b'{"players":[{"id":"a","rating":{"mean":1e999}}]}', "/players/0/rating/mean", "between"),
     ],
 )  # fmt: skip
 def test_error_points_into_the_body_and_says_what_to_do(
@@ -74,7 +74,8 @@ def test_body_of_another_kind_is_not_called_a_ticket() -> None:
         (b"7", "got a number"),
         (b"\xff", "must be JSON"),
         (b'{"players":[{"id":"\\ud800"}]}', "must be JSON"),
-        (b'[{"players":', "must be JSON"),
+        (b'[{"players":', "must be JSON: it ends too early"),
+        (b'{"queues": NaN}', "must be JSON: invalid character (byte 11)"),
     ],
 )
 def test_body_that_is_no_ticket_is_an_invalid_request(body: bytes, sentence: str) -> None:

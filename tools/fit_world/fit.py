@@ -10,12 +10,12 @@ import numpy as np
 from evenmatch.errors import ArrivalsError
 from evenmatch.simulation.world.measured_files import (
     Cities,
-    kept,
     misplaced,
     players_by_hour,
     read_cities,
     read_hours,
     read_pings,
+    select_cities,
 )
 from evenmatch.simulation.world.model import (
     Delay,
@@ -139,7 +139,7 @@ def read(hours: str, cities: str, pings: str) -> Measured:
     left_out = tuple(places.names[at] for at in np.flatnonzero(is_wrong))
     known = {name: found.sources for name, found in REGIONS.items()}
     by_hour = players_by_hour(read_hours(hours), known, hours)
-    return Measured(by_hour, *kept(places, rtt, ~is_wrong), left_out)
+    return Measured(by_hour, *select_cities(places, rtt, ~is_wrong), left_out)
 
 
 def fit(measured: Measured) -> WorldModel:

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from evenmatch.cli.options import Whole, WholeOrNone
-from evenmatch.cli.output import check_apart, check_writable, console, print_json, write_text
+from evenmatch.cli.output import (
+    check_distinct_paths,
+    check_writable,
+    console,
+    print_json,
+    write_text,
+)
 from evenmatch.cli.progress import progress
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.lab.advise.player_base import HOURS, PlayerBase, Split
@@ -282,24 +288,24 @@ def advise(
         json: Print one JSON object and nothing else.
     """
     check_writable({"--scenario": scenario, "--plot": plot})
-    check_apart({"--plot": plot, "--scenario": scenario}, [])
+    check_distinct_paths({"--plot": plot, "--scenario": scenario}, [])
     if not 0 <= seed <= SEED_MAX:
         raise ConfigError(f"--seed must be from 0 to {SEED_MAX}, got {seed}")
     if plot is not None:
         from evenmatch.lab.advise.plot import check_plot
 
         check_plot(plot)
-    found = _work(player_base(base), players_online, target_wait, percentile)
+    advice = _work(player_base(base), players_online, target_wait, percentile)
     if simulate:
-        found = _simulated(found, seed)
-    _write(found, scenario, plot, seed)
+        advice = _simulated(advice, seed)
+    _write(advice, scenario, plot, seed)
     if json:
-        print_json(found.figures())
+        print_json(advice.figures())
         return
     from evenmatch.cli.advise_view import print_advice
 
     out = console()
-    print_advice(out, found)
+    print_advice(out, advice)
     for what, path in (("scenario", scenario), ("plot", plot)):
         if path is not None:
             out.print(f"{what}: {path}", soft_wrap=True)

@@ -229,27 +229,27 @@ def _print_classes(out: Console, advice: Advice) -> None:
 
 def margins(advice: Advice) -> Iterator[str]:
     """Yield every condition of stability, the tightest first."""
-    known = advice.known
-    if not known.margins:
-        if known.stable:
+    evidence = advice.known
+    if not evidence.margins:
+        if evidence.stable:
             yield "Yes, at any number of players: any waiting players can play with each other."
-        elif known.stable is None:
+        elif evidence.stable is None:
             yield "Theory cannot tell for such teams and parties; --simulate can."
         return
-    tightest = known.margins[0]
-    if known.stable is False:
+    tightest = evidence.margins[0]
+    if evidence.stable is False:
         yield "No. These are too many for the others to play with:"
     elif tightest.margin <= 0.0:
         yield "Only because players give up; otherwise the queue would grow without limit:"
-    elif known.stable is None:
+    elif evidence.stable is None:
         yield "Every condition that theory knows holds; whether they suffice is not known:"
     else:
         yield "Yes, as long as each of these holds, the tightest first:"
-    for each in known.margins[: 2 * LINES_MAX]:
+    for each in evidence.margins[: 2 * LINES_MAX]:
         mark = "!" if each.margin <= 0.0 else "close:" if each.players <= CLOSE else "-"
         yield f"{mark} {each.text}"
-    if len(known.margins) > 2 * LINES_MAX:
-        yield f"and {len(known.margins) - 2 * LINES_MAX} more; --json has them all"
+    if len(evidence.margins) > 2 * LINES_MAX:
+        yield f"and {len(evidence.margins) - 2 * LINES_MAX} more; --json has them all"
 
 
 CLOSE = 0.05
@@ -350,18 +350,18 @@ def sources(advice: Advice) -> Iterator[str]:
 
 def simulated_lines(advice: Advice) -> Iterator[str]:
     """Yield what a simulation of the smallest pool came to, with intervals."""
-    seen = advice.simulated
-    if seen is None:
+    simulated = advice.simulated
+    if simulated is None:
         return
     yield (
-        f"{seen.runs} runs of {seen.policy}, {seen.players:,} players, {seen.rate:.4g} players per "
-        "second; ± is a 95 % interval"
+        f"{simulated.runs} runs of {simulated.policy}, {simulated.players:,} players, "
+        f"{simulated.rate:.4g} players per second; ± is a 95 % interval"
     )
     words = {"mean": "mean wait", "p50": "half below", "p90": "90 % below", "p95": "95 % below"}
-    yield ", ".join(f"{text} {_interval(seen.figures[key])}" for key, text in words.items())
-    if seen.classes:
+    yield ", ".join(f"{text} {_interval(simulated.figures[key])}" for key, text in words.items())
+    if simulated.classes:
         yield "mean wait of " + ", ".join(
-            f"{name} {_interval(each)}" for name, each in seen.classes.items()
+            f"{name} {_interval(each)}" for name, each in simulated.classes.items()
         )
 
 

@@ -11,7 +11,7 @@ from evenmatch.cli.progress import progress
 from evenmatch.errors import ConfigError
 from evenmatch.journals.backup import BackupContents, Say, back_up, check_backup
 from evenmatch.journals.copying import is_address
-from evenmatch.journals.opening import check_address, is_shared, shown
+from evenmatch.journals.opening import check_address, is_shared, without_password
 from evenmatch.server.runtime.process_setup import keep_files_private
 
 STEPS = 100
@@ -47,7 +47,7 @@ def backup(
     """
     if check is not None:
         if data is not None:
-            raise ConfigError("--check takes the place of DATA and OUT: give only one of them")
+            raise ConfigError("give either --check or DATA and OUT, not both")
         with _told("Checking") as say:
             copied = check_backup(check, say)
         print(f"{check} is what was written: {_contents(copied)}.")
@@ -71,13 +71,17 @@ def _bring(data: str, address: str) -> None:
 
     check_address(address)
     if not is_shared(address):
-        raise ConfigError("a copy in a file needs a directory: name one, and no sqlite: address")
+        raise ConfigError(
+            "to copy a journal to a file, name a directory instead of a sqlite: address"
+        )
     with TemporaryDirectory(prefix="evenmatch-") as folder, _told("Copying") as say:
         out = Path(folder) / "copy"
         copied = back_up(data, out, say)
         beside = {name: (out / name).read_bytes() for name in copied.beside}
         shards = bring_to_server(out / copied.file, address, beside, say)
-    print(f"{shown(address)} holds {_records(shards)}; every record was read there again.")
+    print(
+        f"{without_password(address)} holds {_records(shards)}; every record was read there again."
+    )
     if copied.keyed is True:
         print(
             f"The keys stayed behind; without --data the server needs them at the address, too: "

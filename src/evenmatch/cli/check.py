@@ -181,7 +181,7 @@ def _foreseen(config: Path, data: str, tenant: str) -> str:
     import asyncio
 
     from evenmatch.journals.copying import is_address
-    from evenmatch.journals.opening import open_journal, shown
+    from evenmatch.journals.opening import open_journal, without_password
     from evenmatch.journals.sqlite import SqliteJournal
     from evenmatch.server.runtime.recovery import ShardPlan, foresee_against
 
@@ -203,7 +203,7 @@ def _foreseen(config: Path, data: str, tenant: str) -> str:
             foreseen, waiting = asyncio.run(look())
     except JournalUnavailable as error:
         raise ConfigError(str(error)) from error
-    place = shown(data) if is_address(data) else Path(data) / tenant
+    place = without_password(data) if is_address(data) else Path(data) / tenant
     return (
         f"{_tickets(waiting)} in {place}: {foreseen.expire:,} would expire with the reason "
         f"queue_changed, {foreseen.leave:,} would leave a queue and wait on in another, "
@@ -243,9 +243,9 @@ def _check_matches(config: Path, scenario: Scenario, matches: Path) -> int:
     """Return the exit code: 1 if a line breaks the configuration."""
     from evenmatch.lab.check_matches import MatchCheck
 
-    found = MatchCheck(scenario.queues)
+    check = MatchCheck(scenario.queues)
     problems = 0
-    for problem in found.problems(matches):
+    for problem in check.problems(matches):
         problems += 1
         if problems <= PROBLEMS_MAX:
             print(f"{matches}: {problem}", file=sys.stderr)
@@ -253,6 +253,6 @@ def _check_matches(config: Path, scenario: Scenario, matches: Path) -> int:
         often = "once" if problems == 1 else f"{problems:,} times"
         print(f"{matches} breaks {config} {often}.", file=sys.stderr)
         return 1
-    kept = "1 match keeps" if found.count == 1 else f"{found.count:,} matches keep"
+    kept = "1 match keeps" if check.count == 1 else f"{check.count:,} matches keep"
     print(f"{matches}: {kept} to {config}, as far as the file can show.")
     return 0

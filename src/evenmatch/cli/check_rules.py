@@ -142,11 +142,11 @@ def _against_queues(queues: dict[str, Json], line: MatchToCheck) -> list[str]:
     return objections(queue, teams, line.at)
 
 
-def _plain_ticket(given: CandidateTicket) -> PlainTicket:
+def _plain_ticket(candidate: CandidateTicket) -> PlainTicket:
     players = tuple(
-        [{**player.attributes, LATENCY: player.latencies or {}} for player in given.players]
+        [{**player.attributes, LATENCY: player.latencies or {}} for player in candidate.players]
     )
-    return PlainTicket(given.id, given.enqueued_at, players)
+    return PlainTicket(candidate.id, candidate.enqueued_at, players)
 
 
 def _check_matches(path: Path, judge: Judge, matches: Path) -> int:

@@ -112,7 +112,7 @@ def cluster(
         json: Print one JSON object and nothing else.
     """
     if action not in ("status", FINISH):
-        raise ConfigError(f"the action of cluster is status or {FINISH}, got {action[:64]!r}")
+        raise ConfigError(f"the action of cluster must be status or {FINISH}, got {action[:64]!r}")
     if not nodes:
         raise ConfigError("name the nodes: evenmatch cluster status http://10.0.0.5:8080 ...")
     if cluster_key is None:
@@ -121,25 +121,25 @@ def cluster(
     if action == FINISH and (why := _finish(nodes[0], headers)):
         print(f"evenmatch: {nodes[0]} has not finished the upgrade: {why}", file=sys.stderr)
         return 1
-    told = [_asked(node, headers) for node in nodes]
-    shards = shard_states(told)
+    answers = [_asked(node, headers) for node in nodes]
+    shards = shard_states(answers)
     is_well = bool(shards) and all(each.ok for each in shards)
     if action == FINISH:
         # Nodes that are not named here may answer for some: of these nothing is known.
-        newest = max((each.format or 0 for each in told), default=0)
+        newest = max((each.format or 0 for each in answers), default=0)
         is_well = all((each.format or newest) == newest for each in shards)
     if json:
-        found = {"nodes": told, "shards": shards, "ok": is_well}
+        found = {"nodes": answers, "shards": shards, "ok": is_well}
         print(msgspec.json.encode(found).decode())
     else:
-        _show(told, shards)
+        _show(answers, shards)
     return 0 if is_well else 1
 
 
-def shard_states(told: list[NodeAnswer]) -> list[ShardState]:
+def shard_states(answers: list[NodeAnswer]) -> list[ShardState]:
     """Return the state of each shard that any node knows."""
     said: dict[tuple[str, str], list[tuple[NodeAnswer, ShardAnswer]]] = {}
-    for node in told:
+    for node in answers:
         for shard in node.shards:
             said.setdefault((shard.tenant, shard.shard), []).append((node, shard))
     found = []
@@ -178,10 +178,10 @@ def signed_by(key: Path) -> dict[str, str]:
 
 def _finish(node: str, headers: dict[str, str]) -> str:
     """Have the format of all shards raised by a node; return why that was not done, or ""."""
-    known = _asked(node, headers)
-    if known.why:
-        return known.why
-    if known.format is None:
+    answer = _asked(node, headers)
+    if answer.why:
+        return answer.why
+    if answer.format is None:
         return "it runs a version that knows no finish-upgrade: start it with the new one first"
     place = f"{_place(node)}/{FINISH}"
     until = time.monotonic() + AGAIN_FOR
@@ -210,7 +210,7 @@ def _message(body: bytes) -> str:
 
 def _place(node: str) -> str:
     if urlsplit(node).scheme not in ("http", "https"):
-        raise ConfigError(f"a node is named by its address, http://HOST:PORT, got {node[:80]!r}")
+        raise ConfigError(f"name a node by its address, http://HOST:PORT, got {node[:80]!r}")
     return node.rstrip("/") + "/v1/cluster"
 
 
@@ -228,14 +228,14 @@ def _asked(node: str, headers: dict[str, str]) -> NodeAnswer:
     return msgspec.structs.replace(found, at=node)
 
 
-def _show(told: list[NodeAnswer], shards: list[ShardState]) -> None:
+def _show(answers: list[NodeAnswer], shards: list[ShardState]) -> None:
     # Imported here, so that --help and --json need no tables.
     from rich.console import Console
     from rich.table import Table
 
     console = Console(file=sys.stdout)
     table = Table("asked at", "node", "does", "answers for", "knows format")
-    for each in told:
+    for each in answers:
         role = f"not reached: {each.why}" if each.role == UNREACHED else each.role.replace("_", " ")
         own = [_name(one.tenant, one.shard) for one in each.shards if one.role == "answering"]
         number = "" if each.role == UNREACHED else str(each.format or "not said")

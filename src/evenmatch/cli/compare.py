@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from evenmatch.cli.options import WholeOrNone
 from evenmatch.cli.output import console, print_groups, print_json
 from evenmatch.cli.progress import progress
-from evenmatch.cli.runs import RunOptions, averaged, samples_of, save, work
+from evenmatch.cli.runs import RunOptions, mean_summary, samples_of, save, work
 from evenmatch.cli.sweep import show_sweep
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.lab.optimum.floor import floor_of
@@ -53,7 +53,7 @@ def compare(
         rules: Reserved for a later version; it is not in the help.
         policy: The SPEC of a policy; repeat --policy for each one, at least once.
         arrivals: A CSV or Parquet file of recorded arrivals, used instead of the scenario's own.
-        seed: Seed of all random draws; the same seed gives the same output, to the byte.
+        seed: Seed of all random draws; the same seed gives the same output, byte for byte.
         runs: Simulate each policy N times with different seeds, and print means and ci95.
         by: Split waits and quality by an attribute, by size, queue (where matched) or queues (where
             waiting), or by NAME_decile; may be repeated.
@@ -87,7 +87,7 @@ def _compare(request: RunOptions, policy: tuple[str, ...], *, json: bool) -> Non
     """Make the runs, and show and save what came of them."""
     results = work(request, list(policy))
     save(request, results)
-    summaries = [averaged(request, group) for group in results]
+    summaries = [mean_summary(request, group) for group in results]
     with progress("computing the floor", 1):
         floor = None if request.arrivals is not None else floor_of(results[0][0].task.scenario)
     if json:

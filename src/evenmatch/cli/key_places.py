@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from evenmatch.errors import ConfigError, JournalUnavailable
-from evenmatch.journals.opening import open_store, shown
+from evenmatch.journals.opening import open_store, without_password
 from evenmatch.journals.store import MISSING, Store
 from evenmatch.server.auth.keys import (
     FILE_NAME,
@@ -96,20 +96,20 @@ class JournalKeys:
 
     def __str__(self) -> str:
         """Return the address without the password."""
-        return shown(self._address)
+        return without_password(self._address)
 
     def read(self) -> tuple[ServiceKey, ...]:
         """Return the keys, none if there never were some."""
-        found = self._ask(lambda store: store.get(FILE_NAME))
-        self._revision = MISSING if found is None else found.revision
-        return () if found is None else decode_keys(found.body, f"{FILE_NAME} at {self}")
+        document = self._ask(lambda store: store.get(FILE_NAME))
+        self._revision = MISSING if document is None else document.revision
+        return () if document is None else decode_keys(document.body, f"{FILE_NAME} at {self}")
 
     def must_read(self) -> tuple[ServiceKey, ...]:
         """Return the keys."""
-        found = self.read()
+        keys = self.read()
         if self._revision == MISSING:
             raise ConfigError(f"there are no keys at {self}; make one with: evenmatch keys add")
-        return found
+        return keys
 
     def write(self, keys: tuple[ServiceKey, ...]) -> None:
         """Put keys in the place of those that were read.
@@ -120,7 +120,9 @@ class JournalKeys:
         _check_count(keys, str(self))
         body, seen = encode_keys(keys), self._revision
         if self._ask(lambda store: store.put(FILE_NAME, body, seen)) is None:
-            raise KeysChanged(f"the keys at {self} were changed by others: try again")
+            raise KeysChanged(
+                f"the keys at {self} have just been changed by somebody else: try again"
+            )
 
     def edit(self, change: Callable[[], None]) -> None:
         """Change the keys; where somebody else was faster, do it again."""

@@ -70,7 +70,9 @@ def keys(
         json: Print one JSON object and nothing else.
     """
     if action not in ACTIONS:
-        raise ConfigError(f"keys can {', '.join(ACTIONS)}, got {action!r} (see --help)")
+        raise ConfigError(
+            f"the action of keys must be one of {', '.join(ACTIONS)}, got {action!r} (see --help)"
+        )
     if action not in ("list", "copy") and not name:
         raise ConfigError(f"say whose key it is: evenmatch keys {action} NAME (see --help)")
     if action == "copy":
@@ -104,17 +106,17 @@ def _copy(path: Path, journal: str) -> None:
 
     if not is_shared(journal):
         raise ConfigError("copy takes the keys to --journal postgresql://... or nats://...")
-    found, place = read_keys(path), JournalKeys(journal)
+    keys, place = read_keys(path), JournalKeys(journal)
 
     def edit() -> None:
         if present := place.read():
             raise ConfigError(
-                f"{place} holds {len(present)} keys already: revoke or add them there"
+                f"{place} already holds {len(present)} keys: add or revoke keys there instead"
             )
-        place.write(found)
+        place.write(keys)
 
     place.edit(edit)
-    print(f"{len(found)} keys of {path} are at {place} now.")
+    print(f"{len(keys)} keys of {path} are at {place} now.")
     secret = path.with_name(SECRET_NAME)
     if secret.is_file() and place.keep(SECRET_NAME, secret.read_bytes()):
         print("So is the secret of guests, who stay the players that they are.")
@@ -156,13 +158,13 @@ def _rotate(place: KeyPlace, name: str, keep_hours: int, *, is_json: bool) -> No
     )
     end = now + keep_hours * HOUR
     ids = {each.id for each in live}
-    kept = tuple(
+    keys = tuple(
         msgspec.structs.replace(each, expires=min(end, each.expires or end))
         if each.id in ids
         else each
         for each in present
     )
-    place.write((*kept, key))
+    place.write((*keys, key))
     _tell(key, text, place, is_json=is_json)
 
 
@@ -227,18 +229,18 @@ def _tell(key: ServiceKey, text: str, place: KeyPlace, *, is_json: bool) -> None
         print(f"Or sign with it: AWS_ACCESS_KEY_ID={key.id}, and the key as AWS_SECRET_ACCESS_KEY.")
 
 
-def _show(found: tuple[ServiceKey, ...], *, is_json: bool) -> None:
+def _show(keys: tuple[ServiceKey, ...], *, is_json: bool) -> None:
     now = time.time()
     if is_json:
         rows = [
-            {**msgspec.to_builtins(key), "state": key.state(now)} for key in found
+            {**msgspec.to_builtins(key), "state": key.state(now)} for key in keys
         ]  # the hash tells nobody the key
         for row in rows:
             del row["sha256"]
             row.pop("signing", None)
         print(msgspec.json.encode({"keys": rows}).decode())
         return
-    for key in found:
+    for key in keys:
         print(
             f"{key.id}  {key.state(now):8}  {key.name}  {','.join(key.rights)}  "
             f"queues: {','.join(key.queues) or 'all'}  made {_day(key.created)}, "

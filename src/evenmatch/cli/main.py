@@ -9,7 +9,15 @@ import sys
 from difflib import get_close_matches
 from errno import ENOSPC
 
-from cyclopts import App, CycloptsError, UnknownOptionError, UnusedCliTokensError
+from cyclopts import (
+    App,
+    CoercionError,
+    CycloptsError,
+    MissingArgumentError,
+    RepeatArgumentError,
+    UnknownOptionError,
+    UnusedCliTokensError,
+)
 
 import evenmatch
 from evenmatch.errors import (
@@ -110,7 +118,7 @@ def main(tokens: list[str] | None = None) -> int:
     except CycloptsError as error:
         if isinstance(error.__cause__, ConfigError):
             return _say(str(error.__cause__), BAD_INPUT)
-        return _say(str(error), BAD_INPUT)
+        return _say(_unusable(error, command), BAD_INPUT)
     except (ConfigError, ArrivalsError, NotSupported) as error:
         return _say(str(error), BAD_INPUT)
     except MatchmakingError as error:
@@ -158,6 +166,24 @@ def _unknown_option(error: UnknownOptionError) -> str:
     near = nearest_name(given, names)
     meant = f"; did you mean {near}?" if near else " (see --help)"
     return f"there is no option {given}{meant}"
+
+
+def _unusable(error: CycloptsError, command: str) -> str:
+    """Return what to say about options and arguments that the parser refuses."""
+    if isinstance(error, MissingArgumentError) and error.argument is not None:
+        if error.keyword is not None:
+            return f"{error.keyword} needs a value (see --help)"
+        return f"{command} needs {error.argument.name} (see evenmatch {command} --help)"
+    if isinstance(error, RepeatArgumentError):
+        return f"{error.token.keyword} may be given only once"
+    if isinstance(error, CoercionError) and error.argument is not None and error.token is not None:
+        choices = error.argument.get_choices()
+        is_number = error.target_type is float
+        if choices or is_number:
+            allowed = "a number" if is_number else f"one of {', '.join(choices or ())}"
+            name = error.token.keyword or error.argument.name
+            return f"{name} must be {allowed}, got {error.token.value[:64]!r}"
+    return str(error)
 
 
 def _say_that_it_compiles() -> None:

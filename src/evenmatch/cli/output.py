@@ -84,7 +84,9 @@ def check_writable(outputs: Mapping[str, Path | None]) -> None:
             raise ConfigError(f"{option}: {path} cannot be written: its folder does not exist")
 
 
-def check_apart(outputs: Mapping[str, Path | None], inputs: Iterable[tuple[str, Path]]) -> None:
+def check_distinct_paths(
+    outputs: Mapping[str, Path | None], inputs: Iterable[tuple[str, Path]]
+) -> None:
     """Refuse an output that would overwrite an input or another output.
 
     Args:
@@ -100,7 +102,7 @@ def check_apart(outputs: Mapping[str, Path | None], inputs: Iterable[tuple[str, 
             continue
         for what, other in taken:
             if _is_one_file(path, other):
-                raise ConfigError(f"{option}: {path} is {what} already; name another file")
+                raise ConfigError(f"{option}: {path} is already {what}; name another file")
         taken.append((option, path))
 
 

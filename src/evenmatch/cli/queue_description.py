@@ -13,7 +13,7 @@ from evenmatch.criteria.expansion import last_change
 from evenmatch.criteria.registry import KINDS, form_of, kind_of
 from evenmatch.criteria.sentences import number, seconds
 from evenmatch.engine.matching.pool import Pool
-from evenmatch.explain.phrases import joined
+from evenmatch.explain.phrases import list_in_words
 from evenmatch.model.queue import (
     Criterion,
     Format,
@@ -63,7 +63,7 @@ def describe(pool: Pool) -> Iterator[str]:
         yield kind_of(rule).sentence(rule)
     yield _quality(queue)
     if brought := _brought(queue):
-        yield f"Each player brings {joined([*brought.values()])}; other tickets are refused."
+        yield f"Each player brings {list_in_words([*brought.values()])}; other tickets are refused."
     yield _price(queue)
     if queue.handicap is not None:
         yield _handicap(queue.handicap)
@@ -187,7 +187,7 @@ def _format(format_: Format) -> str:
 def _minimum(queue: Queue) -> str:
     """Say how small a match may be, and who starts such a match."""
     form = queue.format
-    least = form.least
+    least = form.least_players
     if max(form.players) == 1:
         teams = ""
     elif len(set(least)) == 1:

@@ -17,14 +17,14 @@ from evenmatch.errors import ConfigError
 from evenmatch.journals.copying import as_path, check_path
 from evenmatch.lab.replay.counterfactual import with_other_policy
 from evenmatch.lab.replay.redecide import FirstDifference, ReplayResult, kind_of, redecide
-from evenmatch.lab.replay.source import Say, Source, opened
+from evenmatch.lab.replay.source import Say, Source, open_source
 from evenmatch.lab.replay.timeline import (
     Cast,
-    counted,
+    event_sentences,
     match_story,
     player_story,
+    plural,
     ticket_story,
-    told,
 )
 from evenmatch.model.events import Event
 from evenmatch.model.inputs import Advance, Input
@@ -88,7 +88,7 @@ def replay(
     with (
         _told("Copying the journal") as say,
         as_path(journal, say) as path,
-        opened(path, shard) as source,
+        open_source(path, shard) as source,
     ):
         if any(name is not None for name in stories.values()):
             return _tell(source, stories, is_json=json)
@@ -99,12 +99,12 @@ def replay(
 
 def _redecide(source: Source, *, is_json: bool) -> int:
     with _told("Deciding again") as say:
-        found = redecide(source, say)
+        result = redecide(source, say)
     if is_json:
-        print_json(redecided_as_json(found))
+        print_json(redecided_as_json(result))
     else:
-        print_redecided(console(), found)
-    return 0 if found.found is None else 1
+        print_redecided(console(), result)
+    return 0 if result.first_difference is None else 1
 
 
 def _tell(source: Source, asked: dict[str, str | None], *, is_json: bool) -> int:
@@ -120,11 +120,11 @@ def _tell(source: Source, asked: dict[str, str | None], *, is_json: bool) -> int
 
 def _compare(source: Source, policy: str, queue: str | None, *, is_json: bool) -> int:
     with _told("Playing again") as say:
-        found = with_other_policy(source, policy, say, queue=queue)
+        result = with_other_policy(source, policy, say, queue=queue)
     if is_json:
-        print_json(comparison_as_json(found))
+        print_json(comparison_as_json(result))
     else:
-        print_comparison(console(), found)
+        print_comparison(console(), result)
     return 0
 
 
@@ -158,41 +158,41 @@ LEFT_OUT = (
 )
 
 
-def print_redecided(out: Console, found: ReplayResult) -> None:
+def print_redecided(out: Console, result: ReplayResult) -> None:
     """Print how many records were decided the same, and the first difference."""
-    for line in _redecided(found):
+    for line in _redecided(result):
         out.print(line, soft_wrap=True)
 
 
-def _redecided(found: ReplayResult) -> Iterable[str]:
-    if found.first > 1:
-        yield f"records before {found.first:,} are deleted; a snapshot holds their results"
-    inputs = ", ".join(f"{count:,} {kind}" for kind, count in found.inputs.most_common())
+def _redecided(result: ReplayResult) -> Iterable[str]:
+    if result.first > 1:
+        yield f"records before {result.first:,} are deleted; a snapshot holds their results"
+    inputs = ", ".join(f"{count:,} {kind}" for kind, count in result.inputs.most_common())
     yield (
-        f"{counted(found.records, 'record')} of shard {found.shard}"
+        f"{plural(result.records, 'record')} of shard {result.shard}"
         + (f" ({inputs})" if inputs else "")
-        + f": {counted(found.tickets, 'ticket')}, {counted(found.matches, 'match')}"
+        + f": {plural(result.tickets, 'ticket')}, {plural(result.matches, 'match')}"
     )
-    if found.starts:
-        before = ", ".join(f"{at:,}" for at in found.starts)
+    if result.starts:
+        before = ", ".join(f"{at:,}" for at in result.starts)
         yield f"the server was started again before record {before}"
-    if found.found is None:
+    if result.first_difference is None:
         yield "the inputs alone lead to the same decisions"
     else:
-        yield from _difference(found.found)
-    for first, last in found.skipped:
+        yield from _difference(result.first_difference)
+    for first, last in result.skipped:
         yield (
             f"records {first:,} to {last:,} were not compared: they follow a difference, and the "
             "replay went on after them"
         )
 
 
-def _difference(found: FirstDifference) -> Iterable[str]:
-    it = found.difference
+def _difference(difference: FirstDifference) -> Iterable[str]:
+    it = difference.difference
     record = it.record
     yield (
         f"record {record.sequence:,} is decided differently now: {kind_of(record)} at "
-        f"{record.input.now:,.3f} s, {_date(found.wall)}"
+        f"{record.input.now:,.3f} s, {_date(difference.wall)}"
     )
     yield from _side("recorded", record.events[it.first :], record.input)
     if it.refused:
@@ -203,16 +203,16 @@ def _difference(found: FirstDifference) -> Iterable[str]:
         # Only a timer fires where the journal has no input.
         yield from _side(f"now, at {it.at:,.3f} s already", it.decided, Advance(it.at))
     yield from _fields(it)
-    yield from (f"  perhaps because {reason}" for reason in found.reasons)
+    yield from (f"  perhaps because {reason}" for reason in difference.reasons)
 
 
-def _side(name: str, events: Sequence[Event], given: Input) -> Iterable[str]:
+def _side(name: str, events: Sequence[Event], input_: Input) -> Iterable[str]:
     if not events:
         yield f"  {name}: nothing{' more' if name == 'recorded' else ''}"
     for event in events[:EVENTS_SHOWN]:
-        yield f"  {name}: {'; '.join(told(event, given, Cast()))}"
+        yield f"  {name}: {'; '.join(event_sentences(event, input_, Cast()))}"
     if len(events) > EVENTS_SHOWN:
-        yield f"  {name}: {counted(len(events) - EVENTS_SHOWN, 'event')} more"
+        yield f"  {name}: {plural(len(events) - EVENTS_SHOWN, 'event')} more"
 
 
 def _fields(it: Difference) -> Iterable[str]:
@@ -238,31 +238,31 @@ def _brief(value: object) -> str:
     return text if len(text) <= VALUE_MOST else f"{text[:VALUE_MOST]}..."
 
 
-def redecided_as_json(found: ReplayResult) -> dict[str, Any]:
+def redecided_as_json(result: ReplayResult) -> dict[str, Any]:
     """Return the object of --json."""
     difference = None
-    if found.found is not None:
-        it = found.found.difference
+    if result.first_difference is not None:
+        it = result.first_difference.difference
         difference = {
             "record": it.record.sequence,
-            "wall": found.found.wall,
+            "wall": result.first_difference.wall,
             "input": msgspec.to_builtins(it.record.input),
             "recorded": msgspec.to_builtins(it.record.events),
             "at": it.at,
             "decided": msgspec.to_builtins(it.decided),
             "refused": it.refused or None,
-            "reasons": list(found.found.reasons),
+            "reasons": list(result.first_difference.reasons),
         }
     return {
-        "shard": found.shard,
-        "first": found.first,
-        "records": found.records,
-        "inputs": dict(found.inputs),
-        "tickets": found.tickets,
-        "matches": found.matches,
-        "starts": found.starts,
+        "shard": result.shard,
+        "first": result.first,
+        "records": result.records,
+        "inputs": dict(result.inputs),
+        "tickets": result.tickets,
+        "matches": result.matches,
+        "starts": result.starts,
         "same": difference is None,
-        "skipped": found.skipped,
+        "skipped": result.skipped,
         "difference": difference,
     }
 
@@ -292,28 +292,28 @@ def story_as_json(asked: dict[str, str | None], lines: Sequence[TimelineEntry]) 
     return {**asked, "story": msgspec.to_builtins(lines)}
 
 
-def print_comparison(out: Console, found: CounterfactualResult) -> None:
+def print_comparison(out: Console, result: CounterfactualResult) -> None:
     """Print both worlds side by side, queue by queue."""
     from rich.table import Table
     from rich.text import Text
 
     out.print(
-        f"{counted(found.records, 'record')} over {found.seconds:,.1f} s of the server's time",
+        f"{plural(result.records, 'record')} over {result.seconds:,.1f} s of the server's time",
         soft_wrap=True,
     )
-    for queue, journal in found.journal.items():
+    for queue, journal in result.journal.items():
         out.print(f"\n{queue}", soft_wrap=True)
         table = Table(box=None, pad_edge=False)
-        for head in ("", "in the journal", f"under {found.policy}"):
+        for head in ("", "in the journal", f"under {result.policy}"):
             table.add_column(Text(head), justify="right" if head else "left", overflow="fold")
-        rows = zip(_rows(journal), _rows(found.other[queue]), strict=True)
+        rows = zip(_rows(journal), _rows(result.other[queue]), strict=True)
         for (name, was), (_, would) in rows:
             table.add_row(name, was, would)
         out.print(table)
     out.print(f"\n{LEFT_OUT}", soft_wrap=True)
-    if found.merged:
+    if result.merged:
         out.print(
-            f"{counted(found.merged, 'ticket')} came for players who still waited there, and "
+            f"{plural(result.merged, 'ticket')} came for players who still waited there, and "
             "counted as one with their first.",
             soft_wrap=True,
         )
@@ -335,16 +335,16 @@ def _rows(figures: Figures) -> list[tuple[str, str]]:
     ]
 
 
-def comparison_as_json(found: CounterfactualResult) -> dict[str, Any]:
+def comparison_as_json(result: CounterfactualResult) -> dict[str, Any]:
     """Return the object of --json."""
     return {
-        "policy": found.policy,
-        "records": found.records,
-        "seconds": found.seconds,
-        "merged": found.merged,
+        "policy": result.policy,
+        "records": result.records,
+        "seconds": result.seconds,
+        "merged": result.merged,
         "queues": {
-            name: {"journal": found.journal[name], "policy": found.other[name]}
-            for name in found.journal
+            name: {"journal": result.journal[name], "policy": result.other[name]}
+            for name in result.journal
         },
     }
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from evenmatch.cli.output import check_apart, check_writable, write_lines, write_text
+from evenmatch.cli.output import check_distinct_paths, check_writable, write_lines, write_text
 from evenmatch.cli.progress import progress
 from evenmatch.cli.warnings import never_even
 from evenmatch.config.files import load_scenario, naming
@@ -129,18 +129,18 @@ def with_recording(request: RunOptions, scenario: Scenario) -> Scenario:
     Raises:
         ConfigError: There is no recording, or `--columns` cannot be read.
     """
-    own = scenario.arrivals or Arrivals(process="file")
-    if request.arrivals is None and (own.process != "file" or own.file is None):
+    arrivals = scenario.arrivals or Arrivals(process="file")
+    if request.arrivals is None and (arrivals.process != "file" or arrivals.file is None):
         for name, given in (("--columns", request.columns), ("--skip-bad", request.skip_bad)):
             if given:
-                raise ConfigError(f"{name} is about a recording: give --arrivals FILE too")
+                raise ConfigError(f"{name} goes only with a recording: give --arrivals FILE too")
         return scenario
     if request.columns is None and not request.skip_bad:
         return scenario
-    columns = {**own.columns, **_columns(request.columns)}
-    skips = own.skip_bad or request.skip_bad
-    own = msgspec.structs.replace(own, columns=columns, skip_bad=skips)
-    return msgspec.structs.replace(scenario, arrivals=own)
+    columns = {**arrivals.columns, **_columns(request.columns)}
+    skips = arrivals.skip_bad or request.skip_bad
+    arrivals = msgspec.structs.replace(arrivals, columns=columns, skip_bad=skips)
+    return msgspec.structs.replace(scenario, arrivals=arrivals)
 
 
 def _columns(text: str | None) -> dict[str, str]:
@@ -177,7 +177,7 @@ def check_files(request: RunOptions, scenario: Scenario) -> None:
     Raises:
         ConfigError: Two names mean one file.
     """
-    check_apart(_outputs(request), _inputs(request, scenario))
+    check_distinct_paths(_outputs(request), _inputs(request, scenario))
 
 
 def check_policy_of(path: Path, scenario: Scenario, policy: str | None) -> None:
@@ -218,7 +218,7 @@ def samples_of(groups: Sequence[Sequence[TaskResult]], key: str) -> list[list[fl
     return found
 
 
-def averaged(request: RunOptions, results: Sequence[TaskResult]) -> Summary:
+def mean_summary(request: RunOptions, results: Sequence[TaskResult]) -> Summary:
     """Return a policy's figures: those of its run, or means with `ci95` over `--runs`."""
     if request.runs is None:
         return results[0].summary
@@ -241,7 +241,7 @@ def save(request: RunOptions, groups: Sequence[Sequence[TaskResult]]) -> None:
     if request.report is not None:
         from evenmatch.lab.report.report import render
 
-        pairs = [(averaged(request, group), _run_of(group[0])) for group in groups]
+        pairs = [(mean_summary(request, group), _run_of(group[0])) for group in groups]
         names = [group[0].task.policy or "" for group in groups]
         repeated = RepeatedRuns(partial(samples_of, groups), len(groups[0]))
         write_text(request.report, render(request.title, names, pairs, repeated))

@@ -30,8 +30,8 @@ class ClusterArguments(NamedTuple):
     Args:
         node: The name of this node in a cluster: several servers share one --journal; one of them
             answers, the others hand requests on to it, and any of them can take over.
-        cluster_key: A file with a secret that all nodes share; make one with: openssl rand -hex 32
-            > cluster.key
+        cluster_key: A file with a secret that all nodes share, such as the output of openssl rand
+            -hex 32.
         node_address: HOST:PORT at which the other nodes reach this one, if that is not where it
             listens.
         lease_seconds: Seconds after which another node takes over from a node that has died.
@@ -51,7 +51,9 @@ class ClusterArguments(NamedTuple):
         """
         if not self.node and self.cluster_key is None:
             if self.node_address:
-                raise ConfigError("--node-address belongs to --node NAME --cluster-key FILE")
+                raise ConfigError(
+                    "--node-address goes only with --node NAME and --cluster-key FILE"
+                )
             return
         if not self.node or self.cluster_key is None:
             raise ConfigError("--node NAME and --cluster-key FILE go together: give both, or none")
@@ -62,8 +64,8 @@ class ClusterArguments(NamedTuple):
             )
         if with_tls:
             raise NotSupported(
-                "nodes hand requests on without TLS: leave --tls-cert out, and put a proxy with "
-                "TLS before them, in a network of their own"
+                "a node of a cluster cannot use TLS itself: leave --tls-cert out, keep the nodes "
+                "in a private network, and put a proxy with TLS in front of them"
             )
         least, most = LEASE_RANGE
         if not least <= self.lease_seconds <= most:
@@ -107,10 +109,10 @@ def serve(
 ) -> None:
     """Start a server that takes tickets and makes matches, over HTTP.
 
-    Without --data or --journal the server keeps everything in memory and loses it when it stops.
-    The page at / shows the queues, the page at /docs the HTTP interface. A server without service
-    keys can only listen on this machine; make a key with `evenmatch keys add`. A CONFIG with
-    [[tenant]] tables serves several games.
+    Without --data or --journal everything is in memory and lost when the server stops. The page at
+    / shows the queues, /docs the HTTP interface. Without service keys the server only listens on
+    this machine; `evenmatch keys add` makes one. A CONFIG with [[tenant]] tables serves several
+    games.
 
     For example:
 
@@ -121,23 +123,19 @@ def serve(
         host: The address to listen on; without service keys it must be a loopback address.
         port: The port to listen on; 0 chooses a free one.
         data: The directory of the journal; the server creates it if it is missing.
-        journal: The address of the journal, if it is not in --data: postgresql://..., nats://... or
-            sqlite:PATH. Without --data, the keys, changed configurations and the audit log are
-            there too.
+        journal: The journal's address, if it is not in --data: postgresql://..., nats://... or
+            sqlite:PATH. Without --data, keys, changed configurations and the audit log are there
+            too.
         cluster: Several servers on one journal.
         tls_cert: The certificate (PEM) for HTTPS; needs --tls-key.
         tls_key: The certificate's private key (PEM).
-        health_port: Also answer GET /healthz on this port, from a separate thread, so that the
-            answer comes at once however busy the server is.
-        drop_queues: Start even if tickets wait in a queue that CONFIG no longer has, and let these
-            tickets expire; without this option the server then refuses to start.
+        health_port: Also answer GET /healthz on this port, at once however busy the server is.
+        drop_queues: Start even if tickets wait in queues that CONFIG lacks, and let them expire.
         wait: If another server runs on --data or --journal, wait until it stops, then take over.
         config_from: Which configuration to use if it was changed over HTTP: CONFIG (file) or the
-            changed one (data). auto uses the changed one, but refuses to start if CONFIG has been
-            edited since.
-        without_keys: Start without service keys although the journal was written with keys, and let
-            in anybody who can reach the server; without this option the server then refuses to
-            start.
+            change (data). auto uses the change, but refuses to start if CONFIG was edited since.
+        without_keys: Start even if the journal was written with service keys and there are none
+            now; anybody who can reach the server may then use it.
     """
     _check_ports(port, health_port)
     if config is None:
@@ -147,8 +145,8 @@ def serve(
         check_address(journal)
     elif wait and folder is None:
         raise ConfigError(
-            "--wait takes a data directory over from the server that runs on it: name the "
-            "directory with --data, or leave --wait out"
+            "--wait waits for the server that runs on a data directory or journal: name it with "
+            "--data or --journal, or leave --wait out"
         )
     cluster.check(journal, with_tls=tls_cert is not None)
     # Imported here so that --help needs no server.

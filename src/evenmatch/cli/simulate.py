@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from evenmatch.cli.options import WholeOrNone
 from evenmatch.cli.output import console, print_groups, print_json
-from evenmatch.cli.runs import RunOptions, averaged, save, scenario_asked, work
+from evenmatch.cli.runs import RunOptions, mean_summary, save, scenario_asked, work
 from evenmatch.cli.sweep import say_longer, show_sweep
 from evenmatch.errors import NotSupported
 from evenmatch.lab.report.figures import figures_of, group_tables, with_width
@@ -45,7 +45,7 @@ def simulate(
         scenario: A TOML file.
         arrivals: A CSV or Parquet file of recorded arrivals, used instead of the scenario's own.
         policy: The SPEC of a policy for every queue: name or name:key=value,key=value.
-        seed: Seed of all random draws; the same seed gives the same output, to the byte.
+        seed: Seed of all random draws; the same seed gives the same output, byte for byte.
         runs: Simulate N times with different seeds; print means and the half-widths of their 95 %
             intervals (ci95).
         by: Split waits and quality by an attribute, by size, queue (where matched) or queues (where
@@ -77,7 +77,7 @@ def simulate(
     results = work(request, [policy])
     save(request, results)
     (group,) = results
-    summary = averaged(request, group)
+    summary = mean_summary(request, group)
     if json:
         print_json(summary)
     else:

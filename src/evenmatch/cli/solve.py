@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from evenmatch.cli.options import Whole, WholeOrNone
-from evenmatch.cli.output import check_apart, check_writable, console, print_json, write_text
+from evenmatch.cli.output import (
+    check_distinct_paths,
+    check_writable,
+    console,
+    print_json,
+    write_text,
+)
 from evenmatch.cli.progress import progress, saying
 from evenmatch.errors import NotSupported
 
@@ -60,8 +66,8 @@ def solve(
             machine.
         parts: Independent searches in parallel, each on its own thread; the best result is used.
         seed: Seed of all random draws.
-        objective: What to maximise: `mean`, `sqrt`, `power:P`, or `rms` (of what matches lack of
-            perfection); `median` and `p10` choose among restarts.
+        objective: How to judge all matches together: `mean`, `sqrt`, `power:P`, or `rms` (of what
+            matches lack); `median` and `p10` choose among restarts.
         bound: Also prove an upper bound on how good the matches can be.
         bound_seconds: Seconds that the proof may take, 30 by default; implies --bound.
         explain: Show what each factor contributes, and how the others change without it.
@@ -73,9 +79,9 @@ def solve(
     if find_spec("numba") is None:
         raise NotSupported("solve needs more packages: pip install 'evenmatch[solve]'")
     check_writable({"--out": out})
-    check_apart({"--out": out}, [("the batch", batch)])
+    check_distinct_paths({"--out": out}, [("the batch", batch)])
     from evenmatch.lab.solve.json_batch import RuledBatch, read_batch
-    from evenmatch.lab.solve.solution import solved
+    from evenmatch.lab.solve.solution import solve_batch
     from evenmatch.lab.solve.solve import budget_of, settings_of
 
     settings = settings_of(
@@ -87,7 +93,7 @@ def solve(
     )
     given = read_batch(batch, RuledBatch(rules, waited))
     with saying("solving") as say:
-        solution = solved(given, settings, on_proof=lambda most, _: say(f"bound {most:.2f}"))
+        solution = solve_batch(given, settings, on_proof=lambda most, _: say(f"bound {most:.2f}"))
     if explain:
         from evenmatch.lab.solve.solve import explained
 

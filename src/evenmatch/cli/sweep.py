@@ -11,16 +11,16 @@ from evenmatch.cli.output import console, print_json, write_text
 from evenmatch.cli.progress import progress
 from evenmatch.cli.runs import (
     RunOptions,
-    averaged,
     check_files,
     check_policy_of,
     check_request,
+    mean_summary,
     tasks_of,
     with_recording,
 )
 from evenmatch.config.files import load_document, load_scenario, naming, scenario_of
 from evenmatch.errors import ConfigError
-from evenmatch.lab.report.figures import GAPS, figure, figures_of, shown, with_width
+from evenmatch.lab.report.figures import GAPS, figure, figure_text, figures_of, with_width
 from evenmatch.lab.study.study import RunTask, execute_all, map_all
 from evenmatch.lab.study.sweep import (
     FACTORS,
@@ -66,7 +66,9 @@ def show_sweep(
     """
     sweep = parse_sweep(text)
     if request.matches is not None or request.tickets is not None:
-        raise ConfigError("--matches and --tickets hold one value's runs: leave out --sweep")
+        raise ConfigError(
+            "--matches and --tickets hold the runs of one value only: leave out --sweep"
+        )
     points = swept(request, sweep, policies)
     if request.report is not None:
         from evenmatch.lab.report.sweep_report import render_sweep
@@ -104,7 +106,7 @@ def swept(
         results = execute_all(tasks, on_done)
     runs = request.runs or 1
     return [
-        SweepPoint(policy, value, averaged(request, results[at * runs : (at + 1) * runs]))
+        SweepPoint(policy, value, mean_summary(request, results[at * runs : (at + 1) * runs]))
         for at, (policy, value) in enumerate(whose)
     ]
 
@@ -159,7 +161,7 @@ def print_sweep(title: str, points: Sequence[SweepPoint]) -> None:
             curve = spark([figure(point.summary, key) for point in own])
             table.add_row(Text(words, "dim"), *cells, Text(curve, "cyan"))
         lost = [_lost(point) for point in own]
-        table.add_row(Text("tickets without a match", "dim"), *map(shown, lost), spark(lost))
+        table.add_row(Text("tickets without a match", "dim"), *map(figure_text, lost), spark(lost))
         out.print(table)
 
 

@@ -56,7 +56,7 @@ def read_settings(
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals:
-            raise ConfigError(f"theory {name}: settings are key=value, got {setting[:SHOWN]}")
+            raise ConfigError(f"theory {name}: settings must be key=value, got {setting[:SHOWN]}")
         if key not in allowed:
             raise ConfigError(_unknown(f"theory {name}", key, allowed))
         if key in read:

@@ -45,17 +45,19 @@ ShapeT = TypeVar("ShapeT")
 class AsyncClient:
     """Talks to one server: `async with AsyncClient("http://127.0.0.1:8080") as client`.
 
-    What may be asked twice is asked again after a lost connection and while the server is
-    overloaded or cannot write; a create gets an idempotency key for that, so that it is done once.
+    The client repeats a request, if that is safe, after a lost connection and while the server is
+    overloaded or cannot write. To make creates safe to repeat, it sends them with an idempotency
+    key.
 
     Args:
         url: The server's address.
         token: A service key or a player's token.
-        connections_max: Requests under way at the same time; streams come on top.
-        timeout: Seconds until an answer must be there, long polls left out.
-        retry: How often is tried; `Retry(tries=1)` repeats nothing.
-        tls: For https; None means the certificates that the system trusts.
-        chance: Draws the pauses between tries, a number in [0, 1); for tests.
+        connections_max: Most requests under way at the same time, not counting streams.
+        timeout: Seconds to wait for an answer; long polls have their own limit.
+        retry: How often to try a request; `Retry(tries=1)` repeats nothing.
+        tls: The TLS settings for https; by default it trusts the certificates that the system
+            trusts.
+        chance: Draws a number in [0, 1) for each pause between tries; for tests.
     """
 
     def __init__(
@@ -92,7 +94,7 @@ class AsyncClient:
     # Tickets
 
     async def create(self, ticket: CreateTicket, *, key: str | None = None) -> TicketCreated:
-        """Create a ticket; with a `key` of your own, only once however often you call it.
+        """Create a ticket; with a `key` of your own, repeated calls create it only once.
 
         Raises:
             ServerRefused: `already_waiting`, `invalid_ticket`, `overloaded`...
@@ -109,10 +111,10 @@ class AsyncClient:
     async def get(
         self, ticket: str, *, wait: float = 0.0, state: str | None = None, match: str | None = None
     ) -> TicketState:
-        """Return a ticket; with `wait`, at its next change of state, or after so many seconds.
+        """Return a ticket; with `wait`, at its next change of state, or after that many seconds.
 
-        With `state`, at once if the ticket is not in that state any more; with `match`, if it is in
-        another one, "" meaning none.
+        With `state` or `match` it returns at once if the ticket is no longer in that state or
+        match; the match "" means none.
         """
         query = f"?wait={_seconds(wait)}" if wait else ""
         for name, known in (("state", state), ("match", match)):
@@ -122,29 +124,29 @@ class AsyncClient:
         return await self._exchange.ask(request, TicketState)
 
     async def tickets(self, player: str) -> list[TicketListed]:
-        """Return a player's tickets, newest first: those that wait, and those that ended lately."""
+        """Return a player's tickets, newest first: waiting ones, and those that ended recently."""
         path = f"/v1/tickets?{urlencode({'player': player})}"
         return await self._ask("GET", path, list[TicketListed])
 
     async def cancel(self, ticket: str) -> str:
-        """Take a waiting ticket back, and return its state.
+        """Cancel a waiting ticket, and return its state.
 
         Raises:
-            ServerRefused: `too_late`: it was matched before, and `match` says where.
+            ServerRefused: `too_late`: the ticket was matched before; `match` is the match.
         """
         path = f"/v1/tickets/{_id(ticket)}"
         return (await self._ask("DELETE", path, TicketCancelled)).state
 
     async def update(self, ticket: str, new: UpdateTicket) -> TicketState:
-        """Give a waiting ticket new facts; it keeps its place.
+        """Give a waiting ticket new attributes, ratings or roles; it keeps its place.
 
         Raises:
-            ServerRefused: `too_late`: it does not wait any more.
+            ServerRefused: `too_late`: the ticket no longer waits.
         """
         return await self._ask("PATCH", f"/v1/tickets/{_id(ticket)}", TicketState, new)
 
     async def heartbeat(self, ticket: str) -> TicketState:
-        """Say that the ticket's player is still there, where the queue sets `silent_after`."""
+        """Say that the ticket's players are still there, in a queue with `silent_after`."""
         return await self._ask("POST", f"/v1/tickets/{_id(ticket)}/heartbeat", TicketState)
 
     async def explain(self, ticket: str) -> Explanation:
@@ -152,7 +154,7 @@ class AsyncClient:
         return await self._ask("GET", f"/v1/tickets/{_id(ticket)}/explain", Explanation)
 
     async def events(self, ticket: str) -> AsyncGenerator[TicketState, None]:
-        """Yield a ticket's present state, then each new one, until it ends; survive restarts."""
+        """Yield a ticket's present state, then each new one until it ends; go on over restarts."""
         path = f"/v1/tickets/{_id(ticket)}/events"
         async with aclosing(events(self._exchange, path)) as following:
             async for data in following:
@@ -165,27 +167,27 @@ class AsyncClient:
     # Ready-checks
 
     async def accept(self, match: str, ticket: str, *players: str) -> TicketState:
-        """Accept a proposed match for a ticket, or for these players of it; twice is once.
+        """Accept a proposed match for a ticket or for these players of it; repeats are harmless.
 
         Raises:
-            ServerRefused: The check is over, or was never the ticket's.
+            ServerRefused: The ready-check is over, or the ticket was never in it.
         """
         body = AnswerCheck(ticket, players)
         return await self._ask("POST", f"/v1/matches/{_id(match)}/accept", TicketState, body)
 
     async def decline(self, match: str, ticket: str, *players: str) -> TicketState:
-        """Turn a proposed match down for a ticket; the others keep their places."""
+        """Decline a proposed match for a ticket; the other tickets keep their places."""
         body = AnswerCheck(ticket, players)
         return await self._ask("POST", f"/v1/matches/{_id(match)}/decline", TicketState, body)
 
     # Matches
 
     async def match(self, match: str) -> MatchState:
-        """Return a match, made or only proposed."""
+        """Return a match, made or proposed."""
         return await self._ask("GET", f"/v1/matches/{_id(match)}", MatchState)
 
     async def assign(self, match: str, assignment: Mapping[str, str]) -> MatchState:
-        """Say where a match is played; its players hear of it."""
+        """Say where a match is played; its players are told."""
         path = f"/v1/matches/{_id(match)}/assignment"
         return await self._ask("PUT", path, MatchState, dict(assignment))
 
@@ -194,23 +196,23 @@ class AsyncClient:
         return await self._ask("POST", f"/v1/matches/{_id(match)}/finish", MatchState)
 
     async def report(self, match: str, outcome: ReportOutcome) -> MatchState:
-        """Say how a match ended; the same report twice is one."""
+        """Report how a match ended; repeating the same report changes nothing."""
         return await self._ask("POST", f"/v1/matches/{_id(match)}/outcome", MatchState, outcome)
 
     async def page(self, queue: str, after: int | None = None, *, wait: float = 0.0) -> FeedPage:
         """Return the matches after a record; without one, from the oldest that is kept.
 
         Raises:
-            ServerRefused: `forgotten`: matches after it are gone, and `next` says where to go on.
+            ServerRefused: `forgotten`: older matches have been deleted; go on from `next`.
         """
         known = "" if after is None else f"&after={after}"
         path = f"/v1/queues/{_id(queue)}/matches?wait={_seconds(wait)}{known}"
         return await self._exchange.ask(Request("GET", path, wait=wait), FeedPage)
 
     async def matches(self, queue: str, after: int | None = None) -> AsyncIterator[FeedMatch]:
-        """Yield every match of a queue, for ever; go on after the last `seq` that was handled.
+        """Yield every match of a queue, for ever; to go on, pass the last `seq` that you handled.
 
-        It survives restarts and a server that is overloaded or cannot write for a while.
+        It goes on after restarts, and if the server is overloaded or cannot write for a while.
         """
         exchange = self._exchange
         while True:
@@ -231,7 +233,7 @@ class AsyncClient:
     # Queues and the server
 
     async def rating(self, player: str, queue: str | None = None) -> PlayerRating:
-        """Return what is stored of a player, in the ladder of a queue; left out, the first."""
+        """Return a player's rating in the ladder of a queue, by default of the first queue."""
         query = "" if queue is None else f"?queue={_id(queue)}"
         return await self._ask("GET", f"/v1/players/{_id(player)}/rating{query}", PlayerRating)
 
@@ -240,7 +242,7 @@ class AsyncClient:
         return await self._ask("GET", "/v1/queues", list[QueueState])
 
     async def stats(self, queue: str) -> QueueStats:
-        """Return how a queue does, with estimates of the waits of those who come now."""
+        """Return the figures of a queue, with estimates of how long new tickets will wait."""
         return await self._ask("GET", f"/v1/queues/{_id(queue)}/stats", QueueStats)
 
     async def longest_waiting(self, queue: str, most: int = 20) -> LongestWaiting:
@@ -249,7 +251,7 @@ class AsyncClient:
         return await self._ask("GET", path, LongestWaiting)
 
     async def healthz(self) -> bool:
-        """Return whether the server lives; asked once."""
+        """Return whether the server is alive; this is not repeated."""
         try:
             return (await self._exchange.once(Request("GET", "/healthz"))).status == 200
         except ServerUnreachable:

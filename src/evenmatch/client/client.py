@@ -38,14 +38,15 @@ ItemT = TypeVar("ItemT")
 
 
 class Client:
-    """The same, for programs without an event loop: `with Client(url) as client`; one thread.
+    """`AsyncClient` for programs without an event loop: `with Client(url) as client`; one thread.
 
     Args:
         url: The server's address.
         token: A service key or a player's token.
-        timeout: Seconds until an answer must be there, long polls left out.
-        retry: How often is tried; `Retry(tries=1)` repeats nothing.
-        tls: For https; None means the certificates that the system trusts.
+        timeout: Seconds to wait for an answer; long polls have their own limit.
+        retry: How often to try a request; `Retry(tries=1)` repeats nothing.
+        tls: The TLS settings for https; by default it trusts the certificates that the system
+            trusts.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class Client:
     # Tickets
 
     def create(self, ticket: CreateTicket, *, key: str | None = None) -> TicketCreated:
-        """Create a ticket; with a `key` of your own, only once however often you call it."""
+        """Create a ticket; with a `key` of your own, repeated calls create it only once."""
         return self._run(self._client.create(ticket, key=key))
 
     def create_many(
@@ -92,15 +93,15 @@ class Client:
         return self._run(self._client.tickets(player))
 
     def cancel(self, ticket: str) -> str:
-        """Take a waiting ticket back, and return its state."""
+        """Cancel a waiting ticket, and return its state."""
         return self._run(self._client.cancel(ticket))
 
     def update(self, ticket: str, new: UpdateTicket) -> TicketState:
-        """Give a waiting ticket new facts; it keeps its place."""
+        """Give a waiting ticket new attributes, ratings or roles; it keeps its place."""
         return self._run(self._client.update(ticket, new))
 
     def heartbeat(self, ticket: str) -> TicketState:
-        """Say that the ticket's player is still there."""
+        """Say that the ticket's players are still there."""
         return self._run(self._client.heartbeat(ticket))
 
     def explain(self, ticket: str) -> Explanation:
@@ -108,31 +109,31 @@ class Client:
         return self._run(self._client.explain(ticket))
 
     def events(self, ticket: str) -> Iterator[TicketState]:
-        """Yield a ticket's present state, then each new one, until it ends."""
+        """Yield a ticket's present state, then each change until it ends."""
         return self._iterate(self._client.events(ticket))
 
     def stream(self, *tickets: str) -> Iterator[StreamEvent | StreamProblem]:
-        """Yield what happens to many tickets, for ever."""
+        """Yield the changes of many tickets, without end."""
         return self._iterate(self._client.stream(*tickets))
 
     # Ready-checks
 
     def accept(self, match: str, ticket: str, *players: str) -> TicketState:
-        """Accept a proposed match for a ticket, or for these players of it."""
+        """Accept a proposed match for a ticket, or for some of its players."""
         return self._run(self._client.accept(match, ticket, *players))
 
     def decline(self, match: str, ticket: str, *players: str) -> TicketState:
-        """Turn a proposed match down for a ticket."""
+        """Decline a proposed match for a ticket."""
         return self._run(self._client.decline(match, ticket, *players))
 
     # Matches
 
     def match(self, match: str) -> MatchState:
-        """Return a match, made or only proposed."""
+        """Return a match, made or proposed."""
         return self._run(self._client.match(match))
 
     def assign(self, match: str, assignment: Mapping[str, str]) -> MatchState:
-        """Say where a match is played; its players hear of it."""
+        """Say where a match is played; its players are told."""
         return self._run(self._client.assign(match, assignment))
 
     def finish(self, match: str) -> MatchState:
@@ -140,7 +141,7 @@ class Client:
         return self._run(self._client.finish(match))
 
     def report(self, match: str, outcome: ReportOutcome) -> MatchState:
-        """Say how a match ended."""
+        """Report how a match ended."""
         return self._run(self._client.report(match, outcome))
 
     def page(self, queue: str, after: int | None = None, *, wait: float = 0.0) -> FeedPage:
@@ -148,13 +149,13 @@ class Client:
         return self._run(self._client.page(queue, after, wait=wait))
 
     def matches(self, queue: str, after: int | None = None) -> Iterator[FeedMatch]:
-        """Yield every match of a queue, for ever."""
+        """Yield every match of a queue, without end."""
         return self._iterate(self._client.matches(queue, after))
 
     # Queues and the server
 
     def rating(self, player: str, queue: str | None = None) -> PlayerRating:
-        """Return what is stored of a player."""
+        """Return a player's rating."""
         return self._run(self._client.rating(player, queue))
 
     def queues(self) -> list[QueueState]:
@@ -162,7 +163,7 @@ class Client:
         return self._run(self._client.queues())
 
     def stats(self, queue: str) -> QueueStats:
-        """Return how a queue does."""
+        """Return the figures of a queue."""
         return self._run(self._client.stats(queue))
 
     def longest_waiting(self, queue: str, most: int = 20) -> LongestWaiting:
@@ -170,7 +171,7 @@ class Client:
         return self._run(self._client.longest_waiting(queue, most))
 
     def healthz(self) -> bool:
-        """Return whether the server lives."""
+        """Return whether the server is alive."""
         return self._run(self._client.healthz())
 
     def _run(self, work: Coroutine[Any, Any, ItemT]) -> ItemT:

@@ -1,4 +1,4 @@
-"""Requests and answers: kept connections, and repeating what may be repeated.
+"""Sends requests over kept connections, and repeats those that may be repeated.
 
 A request is repeated where that can do no harm: it changes nothing, it has an idempotency key, or
 doing it twice is doing it once. It is repeated after a lost connection and after the answers 429
@@ -34,7 +34,7 @@ DOUBLED_MOST = 20
 
 
 def retry_after(headers: Headers) -> float:
-    """Return how long a server wants to be left alone, seconds."""
+    """Return after how many seconds a server wants the next try."""
     with suppress(ValueError):
         seconds = float(headers.get(b"retry-after", b""))
         if 0.0 <= seconds < math.inf:
@@ -54,14 +54,14 @@ Chance = Callable[[], float]
 class ServerRefused(MatchmakingError):
     """The server answered with an error.
 
-    `status` is the HTTP status, `code` the word of the [list of errors](errors.md) by which
-    programs tell errors apart, `message` the sentence for people, `where` the part of the request
-    that it is about; `ticket`, `match`, `next` and `seconds` are what the error has to say beside.
+    `status` is the HTTP status and `code` the word from the [list of errors](errors.md) by which
+    programs tell errors apart. `message` is a sentence for people, and `where` is the part of the
+    request that is wrong. `ticket`, `match`, `next` and `seconds` are there if the error has them.
 
     Args:
         status: The HTTP status.
-        problem: What the server said; each of its fields is an attribute, `error` is `code`.
-        retry_after: After how many seconds the same may be tried again, where that helps.
+        problem: The server's answer; each of its fields is an attribute, and `error` is `code`.
+        retry_after: Seconds after which to try again, if that can help.
 
     Example:
         >>> from evenmatch.wire.tickets import Problem
@@ -97,12 +97,13 @@ class ServerUnreachable(MatchmakingError, ConnectionError):
 
 
 class Retry(msgspec.Struct, frozen=True):
-    """How often a request is tried, and how long the pauses are.
+    """How often a request is tried, and how long the pauses between tries are.
 
     Args:
-        tries: 1 means that nothing is repeated.
-        first: The first pause is up to so many seconds; each further one up to twice as many.
-        most: No pause is longer, unless the server asks for it; seconds.
+        tries: How often to try in all; 1 repeats nothing.
+        first: The longest first pause in seconds; each further pause may be twice as long as the
+            last.
+        most: The longest pause in seconds, unless the server asks for more.
     """
 
     tries: int = 5
@@ -115,7 +116,7 @@ class Retry(msgspec.Struct, frozen=True):
 
 
 def doubled(tried: int) -> float:
-    """Return how many times as long as the first the pause after so many tries is."""
+    """Return how many times as long as the first pause the pause after so many tries is."""
     return 2.0 ** min(tried - 1, DOUBLED_MOST)
 
 
@@ -184,7 +185,7 @@ class Exchange:
             await self._idle.pop().closed()
 
     async def ask(self, request: Request, shape: type[ShapeT]) -> ShapeT:
-        """Return the answer to a request, as this type.
+        """Send a request, and return its answer as this type.
 
         Raises:
             ServerRefused: It is an error.
@@ -192,7 +193,7 @@ class Exchange:
         """
         answer = await self.answer(request)
         if answer.status >= 300:
-            raise refused(answer)
+            raise error_of(answer)
         try:
             return msgspec.json.decode(answer.body, type=shape)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -202,7 +203,7 @@ class Exchange:
             ) from None
 
     async def answer(self, request: Request) -> HttpResponse:
-        """Return the answer to a request, after as many tries as it may have."""
+        """Send a request, as often as it may be tried, and return the answer."""
         tries, tried = self.retry.tries, 0
         while True:
             tried += 1
@@ -219,7 +220,7 @@ class Exchange:
             await asyncio.sleep(self.retry.pause(tried, asked, self.chance))
 
     async def once(self, request: Request) -> HttpResponse:
-        """Return the answer to a request that is tried once."""
+        """Send a request once, and return the answer."""
         headers = self.headers(request)
         async with self._turn:
             try:
@@ -253,7 +254,7 @@ class Exchange:
 
     @property
     def credential(self) -> dict[str, str]:
-        """Return the header that says who calls."""
+        """Return the header with the caller's credential."""
         return {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
 
     async def connect(self) -> Connection:
@@ -266,7 +267,7 @@ class Exchange:
             return await Connection.open(self._host, self._port, self.tls)
 
     def target(self, path: str) -> str:
-        """Return what is asked for: the path, and before it that of the server's address."""
+        """Return the target of a request: its path, after the path of the server's address."""
         return self._prefix + path
 
     async def _send(self, request: Request, headers: Mapping[str, str]) -> HttpResponse:
@@ -310,7 +311,7 @@ def _is_repeated(request: Request, answer: HttpResponse) -> bool:
     may_repeat = request.may_repeat or answer.status == 429
     if answer.status not in PASSING or not may_repeat or retry_after(answer.headers) > ASKED_MOST:
         return False
-    return refused(answer).code != Paused.code
+    return error_of(answer).code != Paused.code
 
 
 def _address_of(url: str) -> tuple[str, int | None, str, bool]:
@@ -332,8 +333,8 @@ def _address_of(url: str) -> tuple[str, int | None, str, bool]:
     return host, port, parts.path.rstrip("/"), parts.scheme == "https"
 
 
-def refused(answer: HttpResponse) -> ServerRefused:
-    """Return the error that an answer stands for."""
+def error_of(answer: HttpResponse) -> ServerRefused:
+    """Return the error that an answer describes."""
     try:
         problem = msgspec.json.decode(answer.body, type=Problem)
     except (msgspec.MsgspecError, UnicodeDecodeError):

@@ -19,7 +19,7 @@ from evenmatch.client.exchange import (
     ServerRefused,
     ServerUnreachable,
     doubled,
-    refused,
+    error_of,
 )
 from evenmatch.errors import ConfigError
 from evenmatch.wire.http1 import Connection, HttpResponse
@@ -43,7 +43,7 @@ IDS_AT_ONCE = 500
 
 
 async def events(exchange: Exchange, path: str) -> AsyncGenerator[bytes, None]:
-    """Yield the data of server-sent events, and resume after interruptions, until the end."""
+    """Yield the data of server-sent events until the end, and reconnect after interruptions."""
     last, tried = "", 0
     while True:
         asked = 0.0
@@ -71,15 +71,14 @@ async def events(exchange: Exchange, path: str) -> AsyncGenerator[bytes, None]:
 
 
 class TicketStream:
-    """Many tickets over one connection, for as long as one iterates; it comes back by itself.
+    """Follows many tickets over one connection while you iterate, and reconnects by itself.
 
-    Each ticket's present state comes first, then each change; nothing is missed and nothing comes
-    twice, whatever happens to the connection. What the server could not do comes as a
-    `StreamProblem`.
+    It yields each ticket's present state first, then each change; nothing is missed or repeated,
+    whatever happens to the connection. Errors come as a `StreamProblem`.
 
     Args:
         exchange: To the server.
-        tickets: To follow from the beginning.
+        tickets: The tickets to follow from the beginning.
     """
 
     def __init__(self, exchange: Exchange, tickets: Iterable[str] = ()) -> None:
@@ -89,13 +88,13 @@ class TicketStream:
         self._socket: ClientConnection | None = None
 
     async def follow(self, *tickets: str) -> None:
-        """Hear of these tickets too."""
+        """Follow these tickets too."""
         new = [each for each in tickets if each not in self._followed]
         self._followed.update(dict.fromkeys(new))
         await self._say("follow", new, 0)
 
     async def unfollow(self, *tickets: str) -> None:
-        """Hear of these tickets no more."""
+        """Stop following these tickets."""
         for ticket in tickets:
             self._followed.pop(ticket, None)
             self._seen.pop(ticket, None)
@@ -120,8 +119,8 @@ class TicketStream:
                     await self._resume()
                     async for text in socket:
                         tried = 0
-                        if (found := self._heard(text)) is not None:
-                            yield found
+                        if (event := self._heard(text)) is not None:
+                            yield event
             except lost as error:
                 asked = _asked(error)
             except ssl.SSLCertVerificationError as error:
@@ -177,7 +176,7 @@ class TicketStream:
 
 
 class _StreamEnded(Exception):
-    """The server has nothing more to say on a stream, now or later."""
+    """The server will send nothing more on a stream."""
 
 
 class _SocketMessage(msgspec.Struct, frozen=True, gc=False):
@@ -193,7 +192,7 @@ async def _stream(
     async with asyncio.timeout(exchange.timeout):
         status, headers = await connection.head()
     if status >= 300:
-        raise refused(HttpResponse(status, headers, await connection.body()))
+        raise error_of(HttpResponse(status, headers, await connection.body()))
     if status == 204:
         raise _StreamEnded
     text = b""
@@ -245,7 +244,7 @@ def _asked(error: Exception) -> float:
     if response is None:
         return 0.0
     headers = {key.lower().encode(): value.encode() for key, value in response.headers.raw_items()}
-    refusal = refused(HttpResponse(response.status_code, headers, bytes(response.body or b"")))
+    refusal = error_of(HttpResponse(response.status_code, headers, bytes(response.body or b"")))
     if response.status_code not in PASSING and response.status_code < 500:
         raise refusal from None
     return refusal.retry_after

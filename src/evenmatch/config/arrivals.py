@@ -123,11 +123,11 @@ def _check_process(built: Arrivals, at: Place) -> None:
     """Refuse rates that are missing, negative or zero."""
     is_rated = any(each.rate is not None for each in built.classes)
     if built.process in ("poisson", "ramp") and built.rate is None and not is_rated:
-        at.at("rate").refuse("is missing; it is the tickets per second")
+        at.at("rate").refuse("is missing; give the tickets per second")
     if built.process == "poisson" and built.rate is not None:
         at.at("rate").within(built.rate, TicketRate)
     if built.process == "regular" and built.interval is None:
-        at.at("interval").refuse("is missing; it is the seconds between arrivals")
+        at.at("interval").refuse("is missing; give the seconds between arrivals")
     if built.process == "ramp":
         _check_ramp(built, at)
     if built.process == "hourly":
@@ -146,7 +146,7 @@ def _check_world(built: Arrivals, at: Place) -> None:
 
 def _check_ramp(built: Arrivals, at: Place) -> None:
     if built.to is None:
-        at.at("to").refuse("is missing; it is the tickets per second at the end of the ramp")
+        at.at("to").refuse("is missing; give the tickets per second at the end of the ramp")
     if (built.rate or 0.0) + built.to < RATE_MIN:
         at.at("to").refuse("and rate are both 0, so nobody would arrive")
     if built.by == "index" and built.count is None:
@@ -247,7 +247,7 @@ def build_classes(
     """
     classes = table.classes
     if classes and (table.process == "file" or table.file is not None):
-        at.refuse("do not go with a file, whose rows say it all")
+        at.refuse("do not go with a file, whose rows say all this")
     _check_amounts(table, at)
     return tuple(_build_class(each, queues, at.at(i)) for i, each in enumerate(classes))
 
@@ -281,13 +281,15 @@ def _check_amounts(table: ArrivalsTable, at: Place) -> None:
                 at.refuse(f"have shares that sum to {total:g}{when}; they must sum to 1")
 
 
-def _check_drift(given: ArrivalClass, at: Place) -> None:
+def _check_drift(arrival_class: ArrivalClass, at: Place) -> None:
     """Refuse instants that do not ascend from 0, and shares out of range."""
     before = 0.0
-    for index, (instant, amount) in enumerate(given.drift):
+    for index, (instant, amount) in enumerate(arrival_class.drift):
         if not instant > before:
             at.at(index).refuse_value(f"at an instant later than {before:g} s", instant)
-        at.at(index).at(1).within(amount, TicketRateOrNone if given.share is None else Share)
+        at.at(index).at(1).within(
+            amount, TicketRateOrNone if arrival_class.share is None else Share
+        )
         before = instant
 
 

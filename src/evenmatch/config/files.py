@@ -101,7 +101,7 @@ def load_tenants(path: str | Path) -> tuple[Tenant, ...]:
             return ()
         if table != ScenarioTable(tenant=table.tenant):
             ROOT.at("tenant").refuse(
-                "stands alone: queues and settings are in the file that each one names"
+                "must stand alone: write queues and settings in the file that each tenant names"
             )
         names = [each.name for each in table.tenant]
         for index, name in enumerate(names):
@@ -134,7 +134,7 @@ def read_document(text: str) -> dict[str, object]:
         # Syntax is not the only reason: Python refuses numbers with thousands of digits.
         raise ConfigError(f"must be valid TOML: {error}") from None
     except RecursionError:
-        raise ConfigError("must not nest tables and lists this deep") from None
+        raise ConfigError("must not nest tables and lists this deeply") from None
 
 
 def _check_dots(text: str) -> None:
@@ -271,7 +271,7 @@ def _table(document: Mapping[str, object]) -> ScenarioTable:
     try:
         return decode(_without(document, "gamelift"), ScenarioTable, ROOT)
     except RecursionError:
-        raise ConfigError("must not nest tables and lists this deep") from None
+        raise ConfigError("must not nest tables and lists this deeply") from None
 
 
 def _without(document: Mapping[str, object], *keys: str) -> dict[str, object]:
@@ -322,9 +322,9 @@ def _queues(table: ScenarioTable, read: FileReaders) -> tuple[Queue, ...]:
 def _check_policy(queue: Queue, at: Place) -> None:
     """Refuse a SPEC that no policy understands, or that contradicts the queue's own rules."""
     try:
-        chosen = parse_policy(queue.policy)
-        rules_of(chosen, queue)
-        check_conditions(chosen, queue)
+        policy = parse_policy(queue.policy)
+        rules_of(policy, queue)
+        check_conditions(policy, queue)
     except MatchmakingError as error:
         at.refuse(f'= "{queue.policy}": {error}')
 

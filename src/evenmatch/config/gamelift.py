@@ -133,7 +133,7 @@ def gamelift_of(document: Mapping[str, object]) -> GameLiftTable:
     except msgspec.ValidationError as error:
         raise ConfigError(f"gamelift: {error}") from None
     except RecursionError:
-        raise ConfigError("gamelift must not nest tables and lists this deep") from None
+        raise ConfigError("gamelift must not nest tables and lists this deeply") from None
 
 
 def hook_of(arn: str) -> str | None:
@@ -181,32 +181,32 @@ def build_gamelift_queues(table: GameLiftTable, root: Place) -> tuple[Queue, ...
 
 
 def queue_of_configuration(
-    name: str, given: ConfigurationTable, rule_set: RuleSet, at: Place
+    name: str, table: ConfigurationTable, rule_set: RuleSet, at: Place
 ) -> Queue:
     """Return the queue of a configuration.
 
     Raises:
         ConfigError: It cannot be played.
     """
-    if given.mode == "WITH_QUEUE" and (not given.queue_arns or given.hook is None):
+    if table.mode == "WITH_QUEUE" and (not table.queue_arns or table.hook is None):
         at.at("queue_arns").refuse(
             "must have an ARN that ends in :gamesessionqueue/NAME, of a [server.allocation.NAME]"
         )
     accept = None
-    if given.acceptance_required:
-        if given.acceptance_timeout is None:
+    if table.acceptance_required:
+        if table.acceptance_timeout is None:
             at.at("acceptance_timeout").refuse("is missing, and acceptance is required")
         # AWS makes nobody wait after rejecting a match, nor keeps the others from meeting them.
         accept = ReadyCheck(
-            float(given.acceptance_timeout or 0), cooldowns=(), repair=REPAIR_SECONDS, again=0.0
+            float(table.acceptance_timeout or 0), cooldowns=(), repair=REPAIR_SECONDS, again=0.0
         )
     queue = Queue(
         name=queue_name_of(name),
-        wait_max=float(given.request_timeout),
+        wait_max=float(table.request_timeout),
         on_deadline="expire",
         accept=accept,
-        allocation=given.hook,
-        backfill="automatic" if given.backfill_mode == "AUTOMATIC" else "manual",
+        allocation=table.hook,
+        backfill="automatic" if table.backfill_mode == "AUTOMATIC" else "manual",
     )
     queue = compile_rule_set(rule_set).queue(queue)
     return msgspec.structs.replace(queue, policy=default_policy(queue))

@@ -82,7 +82,7 @@ def _build_queue(table: QueueTable, at: Place, read: FileReaders) -> Queue:
     }
     queue = Queue(**given)
     if table.rules_file is None and table.rules_readings is not None:
-        at.at("rules_readings").refuse("says how to read a rules_file, and there is none")
+        at.at("rules_readings").refuse("says how to read a rules_file, but the queue has none")
     if table.rules_file is not None:
         queue = _ruled(queue, table, at, read.rules)
     if policy is None:
@@ -95,7 +95,7 @@ def _ruled(queue: Queue, table: QueueTable, at: Place, read: ReadRules) -> Queue
     empty = QueueTable()
     for key in REPLACED:
         if getattr(table, key) != getattr(empty, key):
-            at.at(key).refuse("contradicts rules_file, which says it: leave it out")
+            at.at(key).refuse("contradicts rules_file, which already says this: leave it out")
     if table.roles:
         at.at("roles").refuse(
             "does not go with rules_file, which says who is in a team: let a rule count who plays "
@@ -103,13 +103,13 @@ def _ruled(queue: Queue, table: QueueTable, at: Place, read: ReadRules) -> Queue
         )
     # Imported here, since most files name no rule set.
     from evenmatch.rules.flexmatch.checker.match import Readings
-    from evenmatch.rules.flexmatch.compile import RULES_MAX, joined
+    from evenmatch.rules.flexmatch.compile import RULES_MAX, join_conditions
 
     assert table.rules_file is not None
     given = table.rules_readings or ReadingsTable()
     readings = Readings(**msgspec.structs.asdict(given))
     ruled = read(table.rules_file, readings, at.at("rules_file")).queue(queue)
-    rules = (*joined(ruled.rules, RULES_MAX - len(queue.rules)), *queue.rules)
+    rules = (*join_conditions(ruled.rules, RULES_MAX - len(queue.rules)), *queue.rules)
     return msgspec.structs.replace(ruled, rules=rules, criteria=queue.criteria or ruled.criteria)
 
 

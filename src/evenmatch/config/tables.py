@@ -227,7 +227,7 @@ class QueueTable(queues.Queue, frozen=True, kw_only=True):
         party_sizes: Party sizes that may queue; by default all that fit into a team.
         backfill: Whether running matches may get new players: with `manual` when the game's backend
             opens them, with `automatic` also as soon as a match starts that is not full; without it
-            never. With `accept`, newcomers are asked first; see `accept.newcomers`.
+            never. With `accept`, newcomers are asked first, unless its `newcomers` is false.
         allocation: The NAME of the `[server.allocation.NAME]` that finds a server for each match.
         silent_after: Seconds without a heartbeat or an open stream after which the server cancels a
             ticket; without it clients need no heartbeat.

@@ -26,7 +26,7 @@ from evenmatch.model.ticket import NewTicket, Player, Ticket, Value
 Seats = Sequence[Sequence[Ticket]]
 """A division: tickets by team."""
 Flags = NDArray[np.bool_]
-Assigned = Sequence[Sequence[str]] | None
+RolesByTeam = Sequence[Sequence[str]] | None
 """Each player's role by team, party by party; None if a queue has no roles."""
 
 
@@ -114,7 +114,7 @@ class Comparison(ABC):
     words, and the form of its columns.
 
     Args:
-        given: The criterion or the rule.
+        definition: The criterion or the rule.
         queue: Its queue.
     """
 
@@ -169,8 +169,8 @@ class Comparison(ABC):
     raw: tuple[Gap, ...] = ()
     """The figures that `raw_gaps` returns; a kind that is kept or broken has none."""
 
-    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
-        self.given = given
+    def __init__(self, definition: Criterion | Rule, queue: Queue) -> None:
+        self.definition = definition
         self.queue = queue
 
     @staticmethod
@@ -238,7 +238,7 @@ class Comparison(ABC):
         del layout
         return np.full(len(orders), self.gap((tickets,)))
 
-    def raw_gaps(self, teams: Seats, roles: Assigned = None) -> tuple[float, ...]:
+    def raw_gaps(self, teams: Seats, roles: RolesByTeam = None) -> tuple[float, ...]:
         """Return the numbers of `raw` for one division, before any scale.
 
         Args:
@@ -251,7 +251,9 @@ class Comparison(ABC):
         del teams, roles
         return ()
 
-    def raw_gaps_in(self, teams: Seats, roles: Assigned, region: str | None) -> tuple[float, ...]:
+    def raw_gaps_in(
+        self, teams: Seats, roles: RolesByTeam, region: str | None
+    ) -> tuple[float, ...]:
         """Return `raw_gaps` of a match played in a region; None: the best that rules allow."""
         del region
         return self.raw_gaps(teams, roles)

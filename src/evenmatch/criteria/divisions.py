@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.criteria.roles import RoleFit, assigned
+from evenmatch.criteria.roles import RoleFit, assign_roles
 from evenmatch.criteria.rules import side_of
 from evenmatch.criteria.team_packing import Counts, Division, Kind, Orders, counts_of, fillable
 from evenmatch.model.queue import Format
@@ -197,7 +197,7 @@ class _SeatingWalk:
         return missing
 
 
-def tabulated(
+def division_tables(
     sizes: Sequence[int], found: Iterable[Division], seats: Layout
 ) -> tuple[DivisionTable, ...]:
     """Return divisions as tables, the most even layout first."""
@@ -334,9 +334,9 @@ class Divider:
 
     def __init__(self, form: Format) -> None:
         self._sides = form.sides
-        self._may_insist = bool(form.insisted)
+        self._may_insist = bool(form.strict_sides)
         self._roles = form.roles
-        self._room = Room(form.players, form.least, bool(form.sides))
+        self._room = Room(form.players, form.least_players, bool(form.sides))
 
     def first(self, tickets: Sequence[Ticket], bots: int = 0) -> Teams | None:
         """Return an allowed division, as even as possible; None if there is none.
@@ -380,12 +380,12 @@ class Divider:
         few = min(FEW, CELLS_MAX // max(1, sum(sizes)))
         some = list(islice(walk, few + 1))
         if len(some) <= few:
-            return tabulated(sizes, some, self._room.seats), True
+            return division_tables(sizes, some, self._room.seats), True
         first = self.first(tickets)
         assert first is not None
         places = {ticket.id: place for place, ticket in enumerate(tickets)}
         division = tuple([tuple([places[ticket.id] for ticket in team]) for team in first])
-        return tabulated(sizes, [division], self._room.seats), False
+        return division_tables(sizes, [division], self._room.seats), False
 
     def neighbours(
         self, tickets: Sequence[Ticket], table: DivisionTable, row: int
@@ -429,7 +429,7 @@ class Divider:
         """Return each player's role by team; None if the queue has no roles."""
         if not self._roles:
             return None
-        return tuple([assigned(team, self._roles) or () for team in teams])
+        return tuple([assign_roles(team, self._roles) or () for team in teams])
 
     def _wanted(self, tickets: Sequence[Ticket], room: Room, bots: int = 0) -> Wanted:
         """Return the team in which each ticket must be: its side, if it insists on one.

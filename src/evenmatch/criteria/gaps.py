@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from evenmatch.criteria.base import Assigned, Comparison, Gap, Seats
+from evenmatch.criteria.base import Comparison, Gap, RolesByTeam, Seats
 from evenmatch.criteria.kinds.numeric import DUEL, Numeric
 from evenmatch.criteria.registry import KINDS, comparison_of, kind_of
 from evenmatch.model.queue import Criterion, Queue, Rule
@@ -42,9 +42,9 @@ class Gaps:
         self.queue = queue
         self._asked: list[tuple[Comparison, tuple[int, ...]]] = []
         names: list[str] = []
-        for given in _given(queue):
-            compared = comparison_of(given, queue)
-            own = [name_of(given.attribute, gap) for gap in compared.raw]
+        for definition in _given(queue):
+            compared = comparison_of(definition, queue)
+            own = [name_of(definition.attribute, gap) for gap in compared.raw]
             new = tuple([at for at, name in enumerate(own) if name not in names])
             if new:
                 self._asked.append((compared, new))
@@ -52,7 +52,7 @@ class Gaps:
         self.names = tuple(names)
 
     def of(
-        self, teams: Seats, roles: Assigned = None, *, region: str | None = None
+        self, teams: Seats, roles: RolesByTeam = None, *, region: str | None = None
     ) -> tuple[float, ...]:
         """Return a number for each name; NaN if it is unknown.
 

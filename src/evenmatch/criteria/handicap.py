@@ -11,13 +11,13 @@ from evenmatch.model.queue import Handicap
 from evenmatch.model.ticket import Ticket
 
 
-def points_given(
-    given: Handicap, teams: Sequence[Sequence[Ticket]], bots: int = 0
+def handicap_points(
+    handicap: Handicap, teams: Sequence[Sequence[Ticket]], bots: int = 0
 ) -> tuple[float, ...] | None:
     """Return the points given to each team: factor * (strongest mean - own mean), capped.
 
     Args:
-        given: The queue's factor, cap and step.
+        handicap: The queue's factor, cap and step.
         teams: Tickets by team; a team that the format lets stay empty gets nothing.
         bots: Computer players. If a team may consist of bots alone, there is no handicap, since
             its strength is unknown.
@@ -31,16 +31,16 @@ def points_given(
     """
     if bots and not all(teams):
         return None
-    values = [[v for t in team for v in numbers(t, given.attribute)] for team in teams]
+    values = [[v for t in team for v in numbers(t, handicap.attribute)] for team in teams]
     best = max([math.fsum(own) / len(own) for own in values if own])
     means = [math.fsum(own) / len(own) if own else best for own in values]
-    points = tuple([_rounded(given, given.factor * (best - mean)) for mean in means])
+    points = tuple([_rounded(handicap, handicap.factor * (best - mean)) for mean in means])
     return points if any(points) else None
 
 
-def _rounded(given: Handicap, points: float) -> float:
-    most = math.inf if given.max is None else given.max
+def _rounded(handicap: Handicap, points: float) -> float:
+    most = math.inf if handicap.max is None else handicap.max
     points = min(points, most)
-    if given.step > 0.0:
-        points = math.floor(points / given.step + STEP_SLACK) * given.step
+    if handicap.step > 0.0:
+        points = math.floor(points / handicap.step + STEP_SLACK) * handicap.step
     return points

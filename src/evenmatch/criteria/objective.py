@@ -83,9 +83,9 @@ class Objective:
         self._divider = Divider(queue.format)
         compared += [comparison_of(rule, queue) for rule in queue.rules]
         checks = [
-            (each.given.attribute, each.plain_values, each.problem)
+            (each.definition.attribute, each.plain_values, each.problem)
             for each in compared
-            if each.given.attribute
+            if each.definition.attribute
         ]
         if queue.handicap:
             checks.append((queue.handicap.attribute, Numeric.plain_values, Numeric.problem))
@@ -94,7 +94,7 @@ class Objective:
         self.party_sizes = frozenset([size for size in sizes if queue.format.admits(size)])
         sides = ("side",) if queue.format.sides else ()
         self.samples = samples_of(queue)
-        self.id_lists = frozenset(c.given.attribute for c in compared if c.is_list_of_players)
+        self.id_lists = frozenset(c.definition.attribute for c in compared if c.is_list_of_players)
         self.declared = frozenset(
             (*(attribute for attribute, _, _ in self._checks), *queue.attributes, *sides)
         )

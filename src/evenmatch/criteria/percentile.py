@@ -193,9 +193,9 @@ def remember(
     for key in [key for key in recent if key not in places and parts_of(key)[0] in queues]:
         del recent[key]
     for key, placed in places.items():
-        kept = recent.setdefault(key, RecentValues())
+        values = recent.setdefault(key, RecentValues())
         for value in _values(ticket, parts_of(key)[1]):
-            kept.add(value, placed.last)
+            values.add(value, placed.last)
 
 
 def _values(ticket: NewTicket | Ticket, attribute: str) -> list[float]:

@@ -56,40 +56,40 @@ NUMERIC = tuple(kind for kind, each in KINDS.items() if each.form is Form.NUMBER
 """Kinds that compare numbers; between two players all compare the same gap."""
 
 
-def kind_of(given: Criterion | Rule) -> type[Comparison]:
+def kind_of(definition: Criterion | Rule) -> type[Comparison]:
     """Return the kind of a criterion or a rule.
 
     Raises:
         ConfigError: There is no such kind.
     """
     try:
-        return KINDS[given.kind]
+        return KINDS[definition.kind]
     except KeyError:
         raise ConfigError(
-            f"kind must be one of {', '.join(KINDS)}, got {given.kind!s:.40}"
+            f"kind must be one of {', '.join(KINDS)}, got {definition.kind!s:.40}"
         ) from None
 
 
-def comparison_of(given: Criterion | Rule, queue: Queue) -> Comparison:
+def comparison_of(definition: Criterion | Rule, queue: Queue) -> Comparison:
     """Return a criterion or a rule of a queue, compiled to compare players."""
-    return kind_of(given)(given, queue)
+    return kind_of(definition)(definition, queue)
 
 
-def numeric_kind(given: Criterion | Rule) -> type[Numeric]:
+def numeric_kind(definition: Criterion | Rule) -> type[Numeric]:
     """Return the kind of a criterion or a rule that compares numbers."""
-    found = kind_of(given)
-    assert issubclass(found, Numeric)
-    return found
+    kind = kind_of(definition)
+    assert issubclass(kind, Numeric)
+    return kind
 
 
-def form_of(given: Criterion | Rule) -> Form:
+def form_of(definition: Criterion | Rule) -> Form:
     """Return the form of the columns of a criterion or a rule."""
-    return kind_of(given).form
+    return kind_of(definition).form
 
 
-def number_gap_of(given: Criterion | Rule) -> NumberGap | None:
+def number_gap_of(definition: Criterion | Rule) -> NumberGap | None:
     """Return the gap of numbers that a criterion or a rule compares; None if it compares none."""
-    return kind_of(given).number_gap
+    return kind_of(definition).number_gap
 
 
 def kind_with(form: Form, gap: NumberGap | None = None) -> str:
@@ -99,11 +99,11 @@ def kind_with(form: Form, gap: NumberGap | None = None) -> str:
     )
 
 
-def pairs_of(given: Criterion | Rule) -> Pairs:
+def pairs_of(definition: Criterion | Rule) -> Pairs:
     """Return the pairs that a criterion or rule compares, with its kind's default."""
-    return given.pairs or kind_of(given).pairs_default
+    return definition.pairs or kind_of(definition).pairs_default
 
 
-def pairs_within(given: Criterion | Rule, form: Format) -> Pairs:
+def pairs_within(definition: Criterion | Rule, form: Format) -> Pairs:
     """Return the pairs that count in a format: `all` if all are enemies or all teammates."""
-    return relation.pairs_within(pairs_of(given), form)
+    return relation.pairs_within(pairs_of(definition), form)

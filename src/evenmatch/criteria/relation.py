@@ -40,7 +40,7 @@ def seats_of(teams: Seats) -> list[Seat]:
     return [(at, t, p) for at, team in enumerate(teams) for t in team for p in t.players]
 
 
-def related(teams: Seats, pairs: Pairs) -> Iterator[tuple[Seat, Seat]]:
+def related_pairs(teams: Seats, pairs: Pairs) -> Iterator[tuple[Seat, Seat]]:
     """Yield the pairs of players of a division that are in the relation."""
     for first, second in combinations(seats_of(teams), 2):
         if pairs == "all" or (first[0] == second[0]) == (pairs == "teammates"):

@@ -328,7 +328,7 @@ def _columns(layout: Sequence[int]) -> Iterator[slice]:
         start += count
 
 
-def assigned(team: Sequence[Ticket], roles: Roles) -> tuple[str, ...] | None:
+def assign_roles(team: Sequence[Ticket], roles: Roles) -> tuple[str, ...] | None:
     """Return the role of each player of a team, party by party; None if it cannot be seated."""
     way = assign([ranks_of(p, roles) for t in team for p in t.players], [n for _, n in roles])
     return None if way is None else tuple([roles[role][0] for role in way[1]])

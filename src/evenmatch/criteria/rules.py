@@ -53,7 +53,7 @@ class Rules:
 
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
-        self.sides = queue.format.insisted
+        self.sides = queue.format.strict_sides
         self._rules = [
             RuleLimit(rule, _when(rule), queue.name, comparison_of(rule, queue))
             for rule in queue.rules
@@ -85,7 +85,7 @@ class Rules:
         return None if self.conditions is None else self.conditions.problem(ticket)
 
     @property
-    def known(self) -> tuple[RuleLimit, ...]:
+    def widening_limits(self) -> tuple[RuleLimit, ...]:
         """Return the rules that only widen, each with its inverse."""
         return tuple(self._rules)
 

@@ -418,7 +418,7 @@ class Labels:
         self._seats = form.players
         self._k = form.k
         self._sides = form.sides
-        self.closed = frozenset(form.sides).difference(form.insisted)
+        self.closed = frozenset(form.sides).difference(form.strict_sides)
         self._roles = form.roles
         self._role_seats = tuple([count * len(form.players) for _, count in form.roles])
         self._numbers: dict[tuple[int, Masks], int] = {}

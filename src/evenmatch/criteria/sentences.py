@@ -60,7 +60,7 @@ def lifted_at(rule: Rule) -> float:
     return inverse(rule.limit, rule.expand)(1.0)
 
 
-def kept(rule: Rule, text: str) -> str:
+def rule_sentence(rule: Rule, text: str) -> str:
     """Return the sentence for a rule that is kept or broken, and when it is lifted."""
     wait = lifted_at(rule)
     if wait == math.inf:

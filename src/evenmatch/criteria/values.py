@@ -13,7 +13,7 @@ from evenmatch.model.queue import Criterion, Sample
 from evenmatch.model.ticket import Ticket, Value, attribute_of
 
 
-def shown(value: Value) -> str:
+def quoted_value(value: Value) -> str:
     """Return a value as a client wrote it, shortened if it is long.
 
     >>> shown(("a", "b")), shown("far")

@@ -47,14 +47,14 @@ class Venues:
     """The venues of one queue's matches."""
 
     def __init__(self, queue: Queue) -> None:
-        given: tuple[Criterion | Rule, ...] = (*queue.criteria, *queue.rules)
+        definitions: tuple[Criterion | Rule, ...] = (*queue.criteria, *queue.rules)
         self._weigh = region_criterion(queue)
-        pings = [c for c in given if form_of(c) is Form.PLACES]
+        pings = [c for c in definitions if form_of(c) is Form.PLACES]
         joint = [c.attribute for c in pings if pairs_of(c) == "region"]
         self._latency = next(iter((*joint, *[c.attribute for c in pings])), None)
         self._is_joint = bool(joint)
         self._limits = RegionLimits(queue, self._latency or "")
-        self._connect = next((c.attribute for c in given if form_of(c) is Form.NETWORK), None)
+        self._connect = next((c.attribute for c in definitions if form_of(c) is Form.NETWORK), None)
         self.are_none = self._latency is None and self._connect is None
 
     def of(self, teams: Seats, at: float) -> Venue:

@@ -49,18 +49,18 @@ class ConnectedPlayers:
 
     Args:
         client: Talks to the server.
-        given: How players answer.
+        answers: How players answer.
         speed: Seconds of the world per real second.
     """
 
-    def __init__(self, client: AsyncClient, given: Answers, speed: float) -> None:
+    def __init__(self, client: AsyncClient, answers: Answers, speed: float) -> None:
         self.proposed: set[str] = set()
         self.failed: set[str] = set()
         self.ended: dict[str, str] = {}
         self.asked_after: dict[str, float] = {}
         self.trips: list[float] = []
         self._client = client
-        self._given = given
+        self._given = answers
         self._speed = speed
         self._parties: dict[str, Party] = {}
         self._times_asked: Counter[str] = Counter()

@@ -146,11 +146,11 @@ def _by_region(regions: dict[str, RegionFigures]) -> Table:
     table.add_column("players of")
     for words in ("matched", "wait, s", "95 % below", "quality"):
         table.add_column(words, justify="right")
-    for region, found in regions.items():
-        cells = (found.wait.mean, found.wait.p95, found.quality.mean)
+    for region, figures in regions.items():
+        cells = (figures.wait.mean, figures.wait.p95, figures.quality.mean)
         wait, most, quality = (0.0 if value is None else value for value in cells)
         table.add_row(
-            region, f"{found.players:,}", f"{wait:,.1f}", f"{most:,.1f}", f"{quality:.3f}"
+            region, f"{figures.players:,}", f"{wait:,.1f}", f"{most:,.1f}", f"{quality:.3f}"
         )
     return table
 

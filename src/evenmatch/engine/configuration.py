@@ -34,25 +34,25 @@ class ConfigurationEffect(msgspec.Struct, frozen=True, gc=False):
     overdue: int
 
 
-def check_configuration(given: Configure, tables: Tables) -> None:
+def check_configuration(configuration: Configure, tables: Tables) -> None:
     """Check that queues may come into force; their policies are checked by making them.
 
     Raises:
         ConfigError: A queue that cannot be played, no queue, two of one name, a pause of no
             queue, or another group for a queue with waiting tickets.
     """
-    for queue in given.queues:
+    for queue in configuration.queues:
         check_queue(queue)
-    names = [queue.name for queue in given.queues]
+    names = [queue.name for queue in configuration.queues]
     if not names or len(set(names)) != len(names):
         raise ConfigError("queues must have different names, and there must be at least one")
-    if conflict := memory_conflict(given.queues):
+    if conflict := memory_conflict(configuration.queues):
         raise ConfigError(conflict)
-    for name in given.pause:
+    for name in configuration.pause:
         if name not in names:
-            raise ConfigError(f"pause names queue {name!r}; there is {', '.join(names)}")
+            raise ConfigError(f"pause names queue {name!r}; allowed: {', '.join(names)}")
     used = {name for row in tables.waiting.values() for name in row.queues}
-    for queue in given.queues:
+    for queue in configuration.queues:
         old = tables.queues.get(queue.name)
         if old is not None and old.group != queue.group and queue.name in used:
             raise ConfigError(
@@ -61,24 +61,24 @@ def check_configuration(given: Configure, tables: Tables) -> None:
 
 
 def carried_over(
-    given: Configure, tables: Tables, pools: dict[str, Pool]
+    configuration: Configure, tables: Tables, pools: dict[str, Pool]
 ) -> tuple[dict[str, Pool], dict[str, Memory]]:
     """Return the pools that a new configuration leaves as they are, matchers included.
 
     A queue that is paused while its job runs gets a new matcher, which knows of no job and asks
     again when the pause is over; the second part is what its old one knew.
     """
-    if given.seed != tables.seed:
+    if configuration.seed != tables.seed:
         return {}, {}
     same, known = {}, {}
-    for queue in given.queues:
+    for queue in configuration.queues:
         pool = pools.get(queue.name)
         before = tables.queues.get(queue.name)
         if pool is None or before is None or pool.fault is not None:
             continue
         if not before.plays_like(queue):
             continue
-        if queue.name in given.pause and pool.slot.running is not None:
+        if queue.name in configuration.pause and pool.slot.running is not None:
             known[queue.name] = pool.memory()
         else:
             same[queue.name] = pool
@@ -109,11 +109,13 @@ def misfits(tables: Tables, pools: dict[str, Pool]) -> list[tuple[str, str]]:
     ]
 
 
-def foresee(given: Configure, tables: Tables, make: Callable[[Queue], Pool]) -> ConfigurationEffect:
+def foresee(
+    configuration: Configure, tables: Tables, make: Callable[[Queue], Pool]
+) -> ConfigurationEffect:
     """Return what `step(given)` would do to the waiting tickets; nothing is changed.
 
     Args:
-        given: The configuration.
+        configuration: The configuration.
         tables: The present state; only queues, seed and waiting tickets matter.
         make: Makes the pool of a queue.
 
@@ -124,26 +126,28 @@ def foresee(given: Configure, tables: Tables, make: Callable[[Queue], Pool]) -> 
     Complexity:
         O(waiting tickets), and the policies are made once.
     """
-    check_configuration(given, tables)
-    pools = {queue.name: _tried(queue, make) for queue in given.queues}
+    check_configuration(configuration, tables)
+    pools = {queue.name: _tried(queue, make) for queue in configuration.queues}
     left = misfits(tables, pools)
     lost = Counter(ticket_id for ticket_id, _ in left)
     expire = sum(count == len(tables.waiting[at].queues) for at, count in lost.items())
-    return ConfigurationEffect(expire, len(lost) - expire, _overdue(given, tables, set(left)))
+    return ConfigurationEffect(
+        expire, len(lost) - expire, _overdue(configuration, tables, set(left))
+    )
 
 
-def _overdue(given: Configure, tables: Tables, left: set[tuple[str, str]]) -> int:
+def _overdue(configuration: Configure, tables: Tables, left: set[tuple[str, str]]) -> int:
     """Count the tickets that a deadline ends at once: in a match with bots, or as the last one."""
-    bots = {queue.name for queue in given.queues if queue.on_deadline == "bots"}
+    bots = {queue.name for queue in configuration.queues if queue.on_deadline == "bots"}
     ends_after = {
         queue.name: math.inf if queue.on_deadline == "keep" else queue.wait_max or math.inf
-        for queue in given.queues
+        for queue in configuration.queues
     }
     count = 0
     for row in tables.waiting.values():
         stays = [name for name in row.queues if (row.ticket.id, name) not in left]
         if row.match is None and stays:
-            waited = given.now - row.ticket.enqueued_at
+            waited = configuration.now - row.ticket.enqueued_at
             is_over = [waited >= ends_after[name] for name in stays]
             has_bots = any(over and name in bots for over, name in zip(is_over, stays, strict=True))
             count += has_bots or all(is_over)

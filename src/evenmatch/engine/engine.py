@@ -76,7 +76,7 @@ GONE = ("matched", "assigned")
 
 
 class Engine:
-    """All the queues that may share a player, and the tickets in them.
+    """A deterministic engine for queues that may share players.
 
     Args:
         resolve: Makes a queue's policy.
@@ -130,7 +130,7 @@ class Engine:
 
     @property
     def format(self) -> int:
-        """Return the record format in which its decisions are written.
+        """Return the record format that its decisions are written in.
 
         Where that is not the newest, it decides nothing that readers of it would not understand.
         """
@@ -147,7 +147,7 @@ class Engine:
 
     @property
     def tables(self) -> Tables:
-        """Return everything that is remembered."""
+        """Return all of the engine's state."""
         return self._scheduler.tables
 
     @tables.setter
@@ -161,7 +161,7 @@ class Engine:
 
     @property
     def next_wakeup(self) -> float:
-        """Return the instant of the next timer or deadline; inf if nothing is due ever."""
+        """Return the instant of the next timer or deadline; inf if there is none."""
         if self._wakeup is None:
             scheduler = self._scheduler
             self._wakeup = scheduler.next_due()
@@ -170,16 +170,16 @@ class Engine:
         return self._wakeup
 
     def is_woken_at(self, at: float) -> bool:
-        """Return whether a policy is asked at an instant, if nothing happens before."""
+        """Return whether a policy will be asked at an instant if no input comes before."""
         return bool(self._scheduler.woken(at))
 
     @property
     def faults(self) -> list[PolicyError]:
-        """Return what policies did wrong; their queues have stopped making matches."""
+        """Return the faults of policies by queue; these queues make no matches any more."""
         return [pool.fault for pool in self.pools.values() if pool.fault is not None]
 
-    def step(self, given: Input) -> Record:
-        """Decide what comes of an input, and fold it.
+    def step(self, input_: Input) -> Record:
+        """Decide an input, and fold its events.
 
         Returns:
             The record; its sequence is 0 if nothing changed, and then it is not journalled.
@@ -188,18 +188,18 @@ class Engine:
             Refusal: The input was refused and changed nothing.
             ConfigError: `Configure` with queues or policies that cannot work.
         """
-        handler, scheduler, wakeup = self._steps[type(given)], self._scheduler, self._wakeup
-        assert given.now >= scheduler.now, f"time runs backwards: {given.now} < {scheduler.now}"
+        handler, scheduler, wakeup = self._steps[type(input_)], self._scheduler, self._wakeup
+        assert input_.now >= scheduler.now, f"time runs backwards: {input_.now} < {scheduler.now}"
         wakeup = self.next_wakeup if wakeup is None else wakeup
-        assert given.now <= wakeup, "hand in Advance(next_wakeup) first"
+        assert input_.now <= wakeup, "hand in Advance(next_wakeup) first"
         self._wakeup = None
-        scheduler.begin(given)
-        handler(given)
+        scheduler.begin(input_)
+        handler(input_)
         events = tuple(scheduler.events)
         # Nearly all inputs end with a change; only after an answer it takes a look at all events.
-        if not events or (type(events[-1]) in ANSWERS and not changes_state(given, events)):
-            return Record(0, given, events)
-        record = Record(scheduler.tables.sequence + 1, given, events)
+        if not events or (type(events[-1]) in ANSWERS and not changes_state(input_, events)):
+            return Record(0, input_, events)
+        record = Record(scheduler.tables.sequence + 1, input_, events)
         seal(scheduler.tables, record)
         if scheduler.tables.played:
             self._recounts.hear(events)
@@ -207,7 +207,7 @@ class Engine:
         return record
 
     def announce(self, ticket: Ticket, queue: str, now: float) -> None:
-        """Say that a ticket is to come at its `enqueued_at`; then hand in `Advance(next_wakeup)`.
+        """Announce a ticket for its `enqueued_at`; then hand in `Advance(next_wakeup)`.
 
         It is advice to the queue's matcher and no input: it changes nothing that is journalled.
         """
@@ -231,21 +231,23 @@ class Engine:
         """
         scheduler, tables, self._wakeup = self._scheduler, self.tables, None
         # A memory of a queue that was changed since knows another policy, or another target.
-        known = {key: it for key, it in (memories or {}).items() if key not in self._changed}
+        valid_memories = {
+            key: it for key, it in (memories or {}).items() if key not in self._changed
+        }
         self._changed.clear()
         scheduler.now = tables.now = max(tables.now, now)
         pools = {}
         for name, queue in tables.queues.items():
             try:
-                pools[name] = scheduler.make_pool(queue, tables.seed, known.get(name))
+                pools[name] = scheduler.make_pool(queue, tables.seed, valid_memories.get(name))
             except MatchmakingError as error:
                 # The policy of the past need not exist any more: whoever starts a server with
                 # another one configures it next.
                 pools[name] = Pool.stopped(queue, str(error))
         scheduler.open_pools(pools)
-        for kept in tables.matches.values():
-            scheduler.watch_match(kept)
-            self._outcomes.watch(kept)
+        for row in tables.matches.values():
+            scheduler.watch_match(row)
+            self._outcomes.watch(row)
         self._acceptance.resume()
         self._backfill.resume()
         self._recounts.resume()
@@ -253,18 +255,18 @@ class Engine:
             pool.wake_at = scheduler.now
 
     def memories(self) -> dict[str, Memory]:
-        """Return what the matchers know that re-entering cannot restore, by queue."""
+        """Return the matchers' memories by queue: what tickets that re-enter do not restore."""
         return {name: pool.memory() for name, pool in self.pools.items()}
 
-    def _configure(self, given: Configure) -> None:
+    def _configure(self, configuration: Configure) -> None:
         scheduler = self._scheduler
-        check_configuration(given, scheduler.tables)
-        self.ladders.check(given.queues)
-        same, known = carried_over(given, scheduler.tables, scheduler.pools)
+        check_configuration(configuration, scheduler.tables)
+        self.ladders.check(configuration.queues)
+        same, memories = carried_over(configuration, scheduler.tables, scheduler.pools)
         pools = {
             queue.name: same.get(queue.name)
-            or scheduler.make_pool(queue, given.seed, known.get(queue.name))
-            for queue in given.queues
+            or scheduler.make_pool(queue, configuration.seed, memories.get(queue.name))
+            for queue in configuration.queues
         }
         scheduler.emit(Configured())
         for ticket_id, name in misfits(scheduler.tables, pools):
@@ -274,14 +276,14 @@ class Engine:
         self._acceptance.configured()
         scheduler.decide(pools, fired=False)
 
-    def _enqueue(self, given: Enqueue) -> None:
+    def _enqueue(self, enqueue: Enqueue) -> None:
         scheduler = self._scheduler
-        if given.key is not None or not scheduler.tables.queues:
-            check_request(given, scheduler.tables)
+        if enqueue.key is not None or not scheduler.tables.queues:
+            check_request(enqueue, scheduler.tables)
         entered: list[Ticket] = []
         context = self._context()
-        for item in range(len(given.tickets)):
-            event = judge(given, item, context)
+        for item in range(len(enqueue.tickets)):
+            event = judge(enqueue, item, context)
             scheduler.emit(event)
             if type(event) is Accepted:
                 entered.append(scheduler.tables.waiting[event.ticket].ticket)
@@ -292,74 +294,74 @@ class Engine:
         for turn in in_turn(entered):
             for ticket in turn:
                 scheduler.enter(ticket, ticket.queues)
-            scheduler.decide(order_of_queues(turn, scheduler.pools, given.now), fired=False)
+            scheduler.decide(order_of_queues(turn, scheduler.pools, enqueue.now), fired=False)
 
     def _context(self) -> AdmissionContext:
         """Return what it takes to judge newcomers; it is kept until something of it changes."""
-        scheduler, known = self._scheduler, self._admission
+        scheduler, context = self._scheduler, self._admission
         if (
-            known is None
-            or known.objectives is not scheduler.objectives
-            or known.tables is not scheduler.tables
-            or known.limits is not self.limits
+            context is None
+            or context.objectives is not scheduler.objectives
+            or context.tables is not scheduler.tables
+            or context.limits is not self.limits
         ):
             ratings_of = self.ladders.known_of if self.ladders.are_rated else None
-            known = self._admission = admission_context(
+            context = self._admission = admission_context(
                 self.shard, scheduler.tables, scheduler.objectives, self.limits, ratings_of
             )
-        return known
+        return context
 
-    def _update(self, given: Update) -> None:
+    def _update(self, update: Update) -> None:
         scheduler = self._scheduler
-        row = scheduler.tables.waiting.get(given.ticket)
+        row = scheduler.tables.waiting.get(update.ticket)
         if row is None or row.match is not None:
-            raise too_late(self.view(given.ticket))
-        scheduler.emit(judge_update(given, row.ticket, self._context()))
+            raise too_late(self.view(update.ticket))
+        scheduler.emit(judge_update(update, row.ticket, self._context()))
         for name in row.queues:
-            scheduler.pools[name].leave(given.ticket, given.now)
-        scheduler.enter(scheduler.tables.waiting[given.ticket].ticket, row.queues)
+            scheduler.pools[name].leave(update.ticket, update.now)
+        scheduler.enter(scheduler.tables.waiting[update.ticket].ticket, row.queues)
         scheduler.decide(row.queues, fired=False)
 
-    def _cancel(self, given: Cancel) -> None:
+    def _cancel(self, cancel: Cancel) -> None:
         scheduler = self._scheduler
-        row = scheduler.tables.waiting.get(given.ticket)
+        row = scheduler.tables.waiting.get(cancel.ticket)
         if row is None:
-            view = self.view(given.ticket)
+            view = self.view(cancel.ticket)
             if view.state in GONE:
                 raise too_late(view)
             return
         if row.match is not None:
-            self._acceptance.withdraw(given.ticket, given.reason, given.by)
+            self._acceptance.withdraw(cancel.ticket, cancel.reason, cancel.by)
             scheduler.decide(list(scheduler.dirty), fired=False)
             return
-        scheduler.emit(Cancelled(given.ticket, given.reason))
+        scheduler.emit(Cancelled(cancel.ticket, cancel.reason))
         for name in row.queues:
-            scheduler.pools[name].leave(given.ticket, given.now)
+            scheduler.pools[name].leave(cancel.ticket, cancel.now)
         scheduler.decide(row.queues, fired=False)
 
-    def _assign(self, given: Assign) -> None:
-        self.match(given.match)
-        self._backfill.assign(given)
+    def _assign(self, assign: Assign) -> None:
+        self.match(assign.match)
+        self._backfill.assign(assign)
 
-    def _finish(self, given: Finish) -> None:
-        kept = self.match(given.match)
-        if kept.match.extends is not None:
+    def _finish(self, finish: Finish) -> None:
+        row = self.match(finish.match)
+        if row.match.extends is not None:
             raise NoBackfill(
-                f"match {given.match} brings newcomers to match {kept.match.extends}: finish that "
+                f"match {finish.match} brings newcomers to match {row.match.extends}: finish that "
                 f"one, and it ends for all of them",
-                match=kept.match.extends,
+                match=row.match.extends,
             )
-        if kept.live:
-            self._scheduler.emit(Finished(kept.match.id, "finish"))
+        if row.live:
+            self._scheduler.emit(Finished(row.match.id, "finish"))
         self._decide_anew()
 
-    def _open(self, given: Open) -> None:
-        self._backfill.open(given)
-        self._outcomes.reconsider(self.match(given.match))
+    def _open(self, request: Open) -> None:
+        self._backfill.open(request)
+        self._outcomes.reconsider(self.match(request.match))
         self._decide_anew()
 
-    def _outcome(self, given: Outcome) -> None:
-        self._outcomes.hear(given, self.match(given.match))
+    def _outcome(self, outcome: Outcome) -> None:
+        self._outcomes.hear(outcome, self.match(outcome.match))
         self._decide_anew()
 
     def _decide_anew(self) -> None:
@@ -367,8 +369,8 @@ class Engine:
         if self._scheduler.dirty:
             self._scheduler.decide(list(self._scheduler.dirty), fired=False)
 
-    def _advance(self, given: Advance) -> None:
-        scheduler, now = self._scheduler, given.now
+    def _advance(self, advance: Advance) -> None:
+        scheduler, now = self._scheduler, advance.now
         names: set[str] = set()
         if any(scheduler.rare):
             scheduler.release_due()
@@ -381,7 +383,9 @@ class Engine:
             names.update([entry[4] for entry in overdue], scheduler.dirty, woken)
             woken = [name for name in scheduler.pools if name in names]
         scheduler.decide(woken, fired=True)
-        is_asked = scheduler.asked and any(type(event) is JobAsked for event in scheduler.events)
+        is_asked = scheduler.requested_jobs and any(
+            type(event) is JobAsked for event in scheduler.events
+        )
         if is_asked and self._put_off_at < now:
             # Whoever drives the engine may have the plan at once: deadlines stay due until then.
             self._put_off_at = now
@@ -400,31 +404,31 @@ class Engine:
             if scheduler.dirty:
                 scheduler.decide(list(scheduler.dirty), fired=True)
 
-    def _settle(self, given: Settle) -> None:
+    def _settle(self, settle: Settle) -> None:
         scheduler = self._scheduler
-        pool = scheduler.pools.get(given.queue)
+        pool = scheduler.pools.get(settle.queue)
         running = None if pool is None else pool.slot.running
-        if pool is None or running is None or running.number != given.number:
+        if pool is None or running is None or running.number != settle.number:
             return
-        plan = playable(pool, given.matches, given.now)
-        dropped = len(given.matches) - len(plan)
-        scheduler.emit(JobSettled(given.queue, given.number, dropped))
-        decision = pool.settle(JobResult(running.job.number, plan, given.data), given.now)
+        plan = playable(pool, settle.matches, settle.now)
+        dropped = len(settle.matches) - len(plan)
+        scheduler.emit(JobSettled(settle.queue, settle.number, dropped))
+        decision = pool.settle(JobResult(running.job.number, plan, settle.data), settle.now)
         scheduler.carry_out(pool, decision, fired=False)
-        pool.seated.clear()
+        pool.planned_seatings.clear()
         scheduler.decide(list(scheduler.dirty), fired=False)
 
     def take_jobs(self) -> list[RunningJob]:
         """Return the jobs asked for since the last call, to be solved and handed in by `Settle`."""
-        asked = self._scheduler.asked
-        if not asked:
+        jobs = self._scheduler.requested_jobs
+        if not jobs:
             return []
-        self._scheduler.asked = {}
+        self._scheduler.requested_jobs = {}
         pools = self.pools
-        return [job for at, job in asked.items() if at in pools and pools[at].slot.running is job]
+        return [job for at, job in jobs.items() if at in pools and pools[at].slot.running is job]
 
     def fail_job(self, running: RunningJob, error: BaseException) -> None:
-        """Say that a job raised: its queue makes no more matches, as after any fault."""
+        """Report that a job raised: its queue makes no more matches, as after any fault."""
         pool = self.pools.get(running.queue)
         if pool is not None and pool.slot.running is running:
             pool.fail_job(error)

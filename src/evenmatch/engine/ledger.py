@@ -1,4 +1,4 @@
-"""What became of tickets, folded from records into sums: a policy and its shadow are compared so.
+"""Sums of what became of tickets, folded from records, which compare a policy with its shadow.
 
 The live world, a shadow's, and those of a replay are counted by the same code. A match that is
 called off is taken out of the sums again.
@@ -48,7 +48,7 @@ class Sums(msgspec.Struct):
 
 
 class Ledger(LifecycleView):
-    """The sums of all queues of one world.
+    """The sums of all queues, of the live engine or of a shadow.
 
     Args:
         rows: The tickets that wait at the start.
@@ -89,12 +89,12 @@ class Ledger(LifecycleView):
         self.entered(record, row)
 
     def left_queue(self, record: Record, row: LiveTicket, queue: str) -> None:
-        """Count a ticket no more in a queue."""
+        """Stop counting a ticket in a queue."""
         del record
         self._count(row, queue, -1)
 
     def ended(self, record: Record, row: LiveTicket, event: Cancelled | Expired) -> None:
-        """Count a ticket no more, and that it expired if it did."""
+        """Stop counting a ticket, and count an expiry."""
         del record
         for name in row.queues:
             self._count(row, name, -1)
@@ -112,7 +112,7 @@ class Ledger(LifecycleView):
             sums.waits.extend([wait] * size)
 
     def voided(self, record: Record, event: Voided, made: list[MatchWithTickets]) -> None:
-        """Take a match out of the sums that was called off, and its fills."""
+        """Take a voided match and its fills out of the sums."""
         del record, event
         for each in made:
             sums = self._add(each, -1)

@@ -1,4 +1,4 @@
-"""The life of each ticket, folded from durable records once for all who count something of it.
+"""Follows the life of each ticket in durable records, once for all views that count tickets.
 
     record --> TicketLifecycle --> entered, asked, released, matched, returned, ended, ...
 
@@ -14,12 +14,13 @@ from typing import Any
 
 import msgspec
 
+from evenmatch.engine.admission.ticket_update import refreshed
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.rosters import VoidableMatches
 from evenmatch.engine.state.rows import LiveTicket
 from evenmatch.engine.state.state import Tables
-from evenmatch.engine.state.stored_ratings import as_accepted
+from evenmatch.engine.state.stored_ratings import accepted_ticket
 from evenmatch.model.events import (
     Accepted,
     Assigned,
@@ -37,7 +38,7 @@ from evenmatch.model.events import (
     Updated,
     Voided,
 )
-from evenmatch.model.inputs import Configure, Enqueue
+from evenmatch.model.inputs import Configure, Enqueue, Update
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
@@ -61,16 +62,18 @@ class MatchWithTickets(msgspec.Struct, frozen=True, gc=False):
 
 
 class LifecycleView:
-    """What a view may want to hear; what it does not define costs it nothing."""
+    """The hooks that a view may define; those that it leaves out cost nothing."""
 
     def began(self, engine: Engine, live: Collection[LiveTicket]) -> None:
-        """Begin anew: all that the engine knows is durable, and these tickets are live."""
+        """Start over: all that the engine knows is durable, and these tickets are live."""
 
     def heard(self, record: Record) -> None:
-        """Take note of a record, before anything that it says."""
+        """Take note of a record, before the hooks for its events."""
 
-    def configured(self, record: Record, given: Configure, live: Collection[LiveTicket]) -> None:
-        """Queues changed; the tickets that this ends are told of separately."""
+    def configured(
+        self, record: Record, configuration: Configure, live: Collection[LiveTicket]
+    ) -> None:
+        """Take note of new queues; tickets that this ends have hooks of their own."""
 
     def entered(self, record: Record, row: LiveTicket) -> None:
         """Take note of a new ticket."""
@@ -79,7 +82,7 @@ class LifecycleView:
         """Take note of a ticket's newer attributes or places."""
 
     def left_queue(self, record: Record, row: LiveTicket, queue: str) -> None:
-        """Take note that a ticket waits in one queue less; `row` has the others."""
+        """Take note that a ticket left one queue; `row` has the queues in which it still waits."""
 
     def proposed(self, record: Record, match: Match) -> None:
         """Take note of a proposal; `asked` follows for each of its tickets."""
@@ -88,7 +91,7 @@ class LifecycleView:
         """Take note that a proposal is full again; `asked` follows for those who joined."""
 
     def asked(self, record: Record, row: LiveTicket, queue: str) -> None:
-        """Take note that a proposal of this queue has a ticket, which waits in none meanwhile."""
+        """Take note that a ticket is in a proposal of this queue; meanwhile it waits in none."""
 
     def dissolved(self, record: Record, event: Dissolved, queue: str) -> None:
         """Take note that a proposal came to nothing; `released` follows for its tickets."""
@@ -97,28 +100,28 @@ class LifecycleView:
         """Take note that a ticket of a proposal waits again."""
 
     def penalised(self, record: Record, event: Penalised, queue: str) -> None:
-        """Take note of a player who let a ready-check of this queue down."""
+        """Take note of a player who failed a ready-check of this queue."""
 
     def matched(self, record: Record, made: MatchWithTickets) -> None:
-        """Take note of a match; its tickets are live no longer."""
+        """Take note of a match; its tickets are no longer live."""
 
     def settled(self, record: Record, made: MatchWithTickets) -> None:
-        """Take note that a match cannot be called off any more; of most at once."""
+        """Take note that a match cannot be voided any more; most matches never can."""
 
     def voided(self, record: Record, event: Voided, made: list[MatchWithTickets]) -> None:
-        """Take back a match that was called off, and its fills; `returned` follows.
+        """Take back a voided match and its fills; `returned` follows for its tickets.
 
         `made` lacks matches that were made before the view began.
         """
 
     def returned(self, record: Record, row: LiveTicket) -> None:
-        """Take note that a ticket of a match that was called off waits again, as old as it is."""
+        """Take note that a ticket of a voided match waits again, with its old age."""
 
     def ended(self, record: Record, row: LiveTicket, event: Cancelled | Expired) -> None:
         """Take note that a ticket ended without a match."""
 
     def told(self, record: Record, event: Event) -> None:
-        """Take note of any event that is about no ticket that lives."""
+        """Take note of an event that concerns no live ticket."""
 
 
 Hook = Callable[..., None]
@@ -126,7 +129,7 @@ Fold = Callable[[Record, Any], None]
 
 
 class TicketLifecycle:
-    """Hears of durable records and tells views of tickets.
+    """Follows durable records, and tells views what happens to tickets.
 
     Args:
         views: In the order in which they are told.
@@ -169,14 +172,14 @@ class TicketLifecycle:
         }
 
     def reset(self, engine: Engine) -> None:
-        """Begin anew: everything in the engine's tables is durable."""
+        """Start over: everything in the engine's tables is durable."""
         tables = self._tables = engine.tables
         self.start(tables.waiting.values(), tables.queues.values())
         self._proposals = {key: row.match.queue for key, row in tables.proposals.items()}
         self._tell("began", engine, self.live.values())
 
     def start(self, rows: Iterable[LiveTicket], queues: Iterable[Queue]) -> None:
-        """Take those who are live, and the queues, without a word to the views."""
+        """Take over the live tickets and the queues, without telling the views."""
         configured = list(queues)
         self.live = {row.ticket.id: row for row in rows}
         self._first_queue = configured[0].name if configured else ""
@@ -199,11 +202,11 @@ class TicketLifecycle:
 
     def _configure(self, record: Record, event: Configured) -> None:
         del event
-        given = record.input
-        assert isinstance(given, Configure)
-        self._first_queue = given.queues[0].name
-        self._voidable.configure(given.queues)
-        self._tell("configured", record, given, self.live.values())
+        input_ = record.input
+        assert isinstance(input_, Configure)
+        self._first_queue = input_.queues[0].name
+        self._voidable.configure(input_.queues)
+        self._tell("configured", record, input_, self.live.values())
 
     def _accept(self, record: Record, event: Accepted) -> None:
         present = self._row(event.ticket)
@@ -217,15 +220,15 @@ class TicketLifecycle:
 
         It lacks whom its players met before; only the engine knew.
         """
-        given = record.input
-        assert isinstance(given, Enqueue)
-        new = given.tickets[event.item]
+        input_ = record.input
+        assert isinstance(input_, Enqueue)
+        new = input_.tickets[event.item]
         if event.ratings or event.defaults:
-            new = as_accepted(new, event)
+            new = accepted_ticket(new, event)
         places = {key: placed.places for key, placed in event.percentiles.items()}
         queues = new.queues or (self._first_queue,)
         return Ticket(
-            event.ticket, event.sequence, given.now, new.players, queues, new.attributes, places
+            event.ticket, event.sequence, input_.now, new.players, queues, new.attributes, places
         )
 
     def _row(self, ticket_id: str) -> LiveTicket | None:
@@ -234,8 +237,16 @@ class TicketLifecycle:
 
     def _update(self, record: Record, event: Updated) -> None:
         row, newer = self.live.get(event.ticket), self._row(event.ticket)
-        if row is not None and newer is not None:
-            self._tell("updated", record, self._change(record, row, ticket=newer.ticket))
+        if row is None:
+            return
+        if newer is not None:
+            ticket = newer.ticket
+        elif isinstance(record.input, Update):
+            # The engine has matched or ended it since, perhaps because of this very update.
+            ticket = refreshed(row.ticket, record.input, event.percentiles)
+        else:
+            return
+        self._tell("updated", record, self._change(record, row, ticket=ticket))
 
     def _change(self, record: Record, row: LiveTicket, **changes: Any) -> LiveTicket:
         row = msgspec.structs.replace(row, changed=record.sequence, **changes)

@@ -1,4 +1,4 @@
-"""Records: an input with what came of it. The journal holds nothing else but snapshots of tables.
+"""A record is an input with its events; a journal holds records and snapshots, nothing else.
 
 A record is encoded as one line of JSON, so that a journal can be read with any tool at hand.
 Numbers survive the round trip exactly.
@@ -64,17 +64,17 @@ def decode(body: bytes) -> Record:
         ) from None
 
 
-def needs(given: Input) -> int:
-    """Return the first format in which an input can be written so that its readers understand it.
+def needs(input_: Input) -> int:
+    """Return the first record format in which an input can be written.
 
     A reader of an older one would refuse it, or read it without what it does not know.
 
     Complexity:
         O(1) but for `Configure`, whose queues are looked through.
     """
-    if type(given) not in GROWN:
+    if type(input_) not in GROWN:
         return 1
-    return max((_since(each) for each in _structs_in(given)), default=1)
+    return max((_since(each) for each in _structs_in(input_)), default=1)
 
 
 def _since(value: msgspec.Struct) -> int:
@@ -106,12 +106,12 @@ def _structs_in(value: object) -> Iterator[msgspec.Struct]:
             yield from _structs_in(each)
 
 
-def changes_state(given: Input, events: tuple[Event, ...]) -> bool:
+def changes_state(input_: Input, events: tuple[Event, ...]) -> bool:
     """Return whether any event changes the tables; if none does, the input needs no record.
 
     Finding a ticket that exists already is a change where the answer has a key to be kept under.
     """
-    has_key = type(given) is Enqueue and given.key is not None
+    has_key = type(input_) is Enqueue and input_.key is not None
     for event in events:
         if type(event) is not Refused and (has_key or type(event) is not Existing):
             return True

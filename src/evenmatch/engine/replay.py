@@ -1,4 +1,4 @@
-"""Deciding a record again from its input alone, to compare with what came of it at the time.
+"""Decides a record again from its input alone, and compares the events with the recorded ones.
 
 The engine is driven as a shard drives it: before each input all timers that were due before it are
 fired. What they give must be the next record of the journal, since an advance with events is one.
@@ -40,7 +40,7 @@ ROUNDING = 1e-5
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """The first record that is decided in another way now.
+    """A record that is decided differently now.
 
     Args:
         record: What the journal holds.
@@ -78,7 +78,7 @@ class Replay:
         engine.limits = UNLIMITED
 
     def hear(self, record: Record) -> Difference | None:
-        """Decide what comes of the next record's input; return how that differs, if it does.
+        """Decide the input of the next record; return how the result differs, if it does.
 
         After a difference the engine has another past than the journal: ask it no more.
 
@@ -98,16 +98,16 @@ class Replay:
                 return self._compared(record, decided)
             if decided:
                 return Difference(record, at, decided)
-        given = Advance(now) if is_advance else as_judged(record)
+        input_ = Advance(now) if is_advance else as_judged(record)
         try:
-            return self._compared(record, self._step(given).events)
+            return self._compared(record, self._step(input_).events)
         except MatchmakingError as error:
             return Difference(record, now, (), str(error))
 
-    def _step(self, given: Input) -> Record:
-        made = self.engine.step(given)
+    def _step(self, input_: Input) -> Record:
+        record = self.engine.step(input_)
         self.engine.take_jobs()
-        return made
+        return record
 
     def _compared(self, record: Record, decided: tuple[Event, ...]) -> Difference | None:
         if _comparable(record.events) == _comparable(decided):
@@ -123,16 +123,16 @@ class Replay:
 
 
 def as_judged(record: Record) -> Input:
-    """Return the input without what limits kept out: in its place an item that nobody takes."""
-    given = record.input
-    if not isinstance(given, Enqueue):
-        return given
+    """Return an input without the items that limits refused; each becomes one that nobody takes."""
+    input_ = record.input
+    if not isinstance(input_, Enqueue):
+        return input_
     out = {e.item for e in record.events if type(e) is Refused and e.code in BY_LIMITS}
     if not out:
-        return given
+        return input_
     nobody = NewTicket(())
-    tickets = [nobody if item in out else new for item, new in enumerate(given.tickets)]
-    return replace(given, tickets=tuple(tickets))
+    tickets = [nobody if item in out else new for item, new in enumerate(input_.tickets)]
+    return replace(input_, tickets=tuple(tickets))
 
 
 def _comparable(events: Sequence[Event], like: Sequence[Event] = ()) -> list[Event]:

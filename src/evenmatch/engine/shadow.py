@@ -1,4 +1,4 @@
-"""A shadow world: what the tickets of a journal would have got from another policy.
+"""A shadow engine: what another policy would have done with the tickets of a journal.
 
 The shadow is an engine of its own. It starts with the tickets that wait, and is handed the same
 tickets, at the same instants, under the same ids; its matches are only counted. The server's
@@ -30,7 +30,7 @@ from evenmatch.engine.matching.scheduler import Resolve
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.rows import LiveTicket
 from evenmatch.engine.state.state import Counters, Tables
-from evenmatch.engine.state.stored_ratings import as_accepted
+from evenmatch.engine.state.stored_ratings import accepted_ticket
 from evenmatch.errors import MatchmakingError, Refusal
 from evenmatch.model.events import Accepted, Existing, Refused
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input, Update
@@ -41,11 +41,11 @@ WAITING_MAX = 200_000
 
 
 class ShadowDropped(Exception):
-    """A shadow that cannot go on; the text says why."""
+    """The shadow cannot go on; the text says why."""
 
 
 class ShadowEngine:
-    """The engine of a shadow, and how it hears of a journal's records.
+    """The engine of a shadow, fed with the records of a journal.
 
     Args:
         start: The tables that it starts with, copied; not touched by anybody else any more.
@@ -66,10 +66,10 @@ class ShadowEngine:
         Raises:
             ShadowDropped: The shadow cannot go on.
         """
-        given = _translated(record)
+        input_ = _translated(record)
         self._catch_up(record.input.now)
-        if given is not None:
-            self._step(given)
+        if input_ is not None:
+            self._step(input_)
         faults = self.engine.faults
         if faults:
             raise ShadowDropped(str(faults[0]))
@@ -80,9 +80,9 @@ class ShadowEngine:
         while (at := self.engine.next_wakeup) < now:
             self._step(Advance(at))
 
-    def _step(self, given: Input) -> None:
+    def _step(self, input_: Input) -> None:
         try:
-            record = self.engine.step(given)
+            record = self.engine.step(input_)
         except Refusal:
             # A ticket that waits live and has a match in the shadow: too late there.
             return
@@ -91,11 +91,11 @@ class ShadowEngine:
         self.merged += sum(type(event) in (Existing, Refused) for event in record.events)
         self._tell(record)
         for running in self.engine.take_jobs():
-            self._step(running.settle(running.solve(), given.now))
+            self._step(running.settle(running.solve(), input_.now))
 
 
 def extract(tables: Tables) -> Tables:
-    """Return what a shadow starts with, as a copy."""
+    """Return the state from which a shadow starts, as a copy."""
     return Tables(
         now=tables.now,
         sequence=tables.sequence,
@@ -118,20 +118,22 @@ def specs_of(queues: Mapping[str, Queue]) -> dict[str, str]:
 
 def _translated(record: Record) -> Input | None:
     """Return what of a live record is an input of the shadow, too."""
-    given = record.input
-    if isinstance(given, Enqueue):
+    input_ = record.input
+    if isinstance(input_, Enqueue):
         taken = [event for event in record.events if type(event) is Accepted]
         tickets = tuple(
-            msgspec.structs.replace(as_accepted(given.tickets[event.item], event), id=event.ticket)
+            msgspec.structs.replace(
+                accepted_ticket(input_.tickets[event.item], event), id=event.ticket
+            )
             for event in taken
         )
-        return Enqueue(given.now, tickets) if tickets else None
-    if isinstance(given, Configure):
-        queues = tuple(map(_shadowed, given.queues))
-        return msgspec.structs.replace(given, queues=queues)
-    if isinstance(given, Cancel):
-        return given
-    return given if isinstance(given, Update) else None
+        return Enqueue(input_.now, tickets) if tickets else None
+    if isinstance(input_, Configure):
+        queues = tuple(map(_shadowed, input_.queues))
+        return msgspec.structs.replace(input_, queues=queues)
+    if isinstance(input_, Cancel):
+        return input_
+    return input_ if isinstance(input_, Update) else None
 
 
 def _world(start: Tables) -> Tables:

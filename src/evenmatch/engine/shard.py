@@ -40,7 +40,7 @@ LATE_LEAST = 0.1
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a caller is told: a value, or the error that says why not.
+    """The answer to a caller: a value, or the error that says why there is none.
 
     It may be part of a cycle, since an error knows the frames that it came through; so the garbage
     collector knows it, unlike other values.
@@ -56,7 +56,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Push(msgspec.Struct, frozen=True, gc=False):
-    """A record that is durable now: followers and feeds may hear of it."""
+    """A durable record, for followers and feeds."""
 
     record: Record
 
@@ -71,7 +71,7 @@ Effect = Answer | Push | Solve
 
 
 class Shard:
-    """One engine, its records on their way to the journal, and the answers they hold back.
+    """An engine whose records and answers wait until the journal has them.
 
     Args:
         engine: Configured or resumed.
@@ -98,7 +98,7 @@ class Shard:
 
     @property
     def next_wakeup(self) -> float:
-        """Return the instant of the next `Advance`; inf if nothing is due ever."""
+        """Return the instant of the next `Advance`; inf if there is none."""
         return self.engine.next_wakeup
 
     @property
@@ -106,7 +106,7 @@ class Shard:
         """Return whether records wait to be taken to the journal."""
         return bool(self._records)
 
-    def handle(self, given: Input, answer_to: Any = None) -> list[Effect]:
+    def handle(self, input_: Input, answer_to: Any = None) -> list[Effect]:
         """Hand an input to the engine, after every timer that was due before it.
 
         Returns:
@@ -114,23 +114,23 @@ class Shard:
         """
         if self.is_given_up:
             return [Answer(answer_to, error=JournalUnavailable("this shard has stopped"))]
-        if len(self._effects) >= self.pending_max and not isinstance(given, Advance | Settle):
-            return [Answer(answer_to, error=Overloaded("the journal is behind; try again later"))]
-        self._catch_up(given)
-        if not isinstance(given, Advance):
-            self._answer(given, answer_to)
+        if len(self._effects) >= self.pending_max and not isinstance(input_, Advance | Settle):
+            return [Answer(answer_to, error=Overloaded("the journal is too slow; try again later"))]
+        self._catch_up(input_)
+        if not isinstance(input_, Advance):
+            self._answer(input_, answer_to)
         jobs = self.engine.take_jobs()
         return [*map(Solve, jobs), *self._released()] if jobs else self._released()
 
     def fail_job(self, running: RunningJob, error: BaseException) -> None:
-        """Say that a job raised; its queue makes no more matches."""
+        """Report that a job raised; its queue makes no more matches."""
         self.engine.fail_job(running, error)
 
-    def _answer(self, given: Input, answer_to: Any) -> None:
+    def _answer(self, input_: Input, answer_to: Any) -> None:
         try:
-            value = self.answered_before(given)
+            value = self.answered_before(input_)
             if value is None:
-                value = self._value(given, self._step(given))
+                value = self._value(input_, self._step(input_))
         except MatchmakingError as error:
             self._hold(Answer(answer_to, error=error))
         else:
@@ -141,7 +141,7 @@ class Shard:
         if self.is_given_up:
             return [Answer(answer_to, error=JournalUnavailable("this shard has stopped"))]
         if len(self._effects) >= self.pending_max:
-            return [Answer(answer_to, error=Overloaded("the journal is behind; try again later"))]
+            return [Answer(answer_to, error=Overloaded("the journal is too slow; try again later"))]
         try:
             self._hold(Answer(answer_to, query(self.engine)))
         except MatchmakingError as error:
@@ -160,7 +160,7 @@ class Shard:
         return taken
 
     def acknowledge(self, sequence: int) -> list[Effect]:
-        """Note that the journal has all records up to `sequence`; return what that sets free."""
+        """Note that the journal has all records up to `sequence`; return what they held back."""
         assert self._durable <= sequence <= self._decided
         self._durable = sequence
         return self._released()
@@ -184,7 +184,7 @@ class Shard:
         self._records.clear()
         return owed
 
-    def _catch_up(self, given: Input) -> None:
+    def _catch_up(self, input_: Input) -> None:
         """Fire the timers due before an input; those of its own instant too if it is `Advance`.
 
         An advance that asked for a job leaves deadlines due: the next one meets them, at once.
@@ -193,43 +193,43 @@ class Shard:
         are merged into one, at the input's instant. That is an input of its own, so that a replay
         does the same.
         """
-        engine, is_advance = self.engine, isinstance(given, Advance)
-        while (at := engine.next_wakeup) < given.now or (is_advance and at == given.now):
-            is_missed = engine.now < at < given.now - self._late_least and engine.is_woken_at(at)
+        engine, is_advance = self.engine, isinstance(input_, Advance)
+        while (at := engine.next_wakeup) < input_.now or (is_advance and at == input_.now):
+            is_missed = engine.now < at < input_.now - self._late_least and engine.is_woken_at(at)
             if is_missed:
-                self._step(Skip(at, given.now))
+                self._step(Skip(at, input_.now))
             else:
                 self._step(Advance(at))
 
-    def _step(self, given: Input) -> Record:
-        record = self.engine.step(given)
+    def _step(self, input_: Input) -> Record:
+        record = self.engine.step(input_)
         if record.sequence:
             self._decided = record.sequence
             self._records.append(record)
             self._hold(Push(record))
         return record
 
-    def answered_before(self, given: Input) -> tuple[TicketView | Refused, ...] | None:
-        """Return the answer that the request's idempotency key got the first time, if it did.
+    def answered_before(self, input_: Input) -> tuple[TicketView | Refused, ...] | None:
+        """Return the answer that a request's idempotency key got the first time, if there was one.
 
         Raises:
             KeyReused: It came with another body.
         """
-        if type(given) is not Enqueue or given.key is None:
+        if type(input_) is not Enqueue or input_.key is None:
             return None
-        key = self.engine.tables.keys.get(given.key)
+        key = self.engine.tables.keys.get(input_.key)
         if key is None:
             return None
-        if key.digest != given.digest:
-            raise KeyReused("this Idempotency-Key was used with another body; take a new key")
+        if key.digest != input_.digest:
+            raise KeyReused("this Idempotency-Key was used with another body; use a new key")
         return key.results
 
-    def _value(self, given: Input, record: Record) -> Any:
-        if isinstance(given, Enqueue):
+    def _value(self, input_: Input, record: Record) -> Any:
+        if isinstance(input_, Enqueue):
             return self.engine.tables.results(record)
-        if isinstance(given, Cancel):
-            return self.engine.view(given.ticket)
-        return record if isinstance(given, Configure) else None
+        if isinstance(input_, Cancel):
+            return self.engine.view(input_.ticket)
+        return record if isinstance(input_, Configure) else None
 
     def _hold(self, effect: Effect) -> None:
         self._effects.append((self._decided, effect))

@@ -6,7 +6,7 @@ import math
 
 import msgspec
 
-from evenmatch.explain.phrases import count, joined, seconds, sentence
+from evenmatch.explain.phrases import count, list_in_words, seconds, sentence
 from evenmatch.explain.reasons import unmade_reason
 from evenmatch.explain.sentences import summary_of
 from evenmatch.explain.snapshot import QueueSnapshot
@@ -69,7 +69,7 @@ def by_conditions(
 
 
 def _without_match(
-    part: QueuePart, snapshot: QueueSnapshot, own: Ticket, prospects: ConditionProspects
+    part: QueuePart, snapshot: QueueSnapshot, ticket: Ticket, prospects: ConditionProspects
 ) -> QueuePart:
     """Return why no waiting tickets make a match with a ticket, now or later."""
     is_certain = prospects.is_certain
@@ -87,7 +87,7 @@ def _without_match(
     blockers = [] if missing else prospects.blockers()
     if blockers:
         changes += [f"without rule {name} there would be a match" for name in blockers]
-        shown = joined(blockers[:NAMED_MAX], "or")
+        shown = list_in_words(blockers[:NAMED_MAX], "or")
         said.append(f"without rule {shown} there would be a match of those who wait")
     if not said:
         said.append("no single rule of the set is to blame, but several together")
@@ -97,31 +97,31 @@ def _without_match(
         else ("no match of those who wait is legal, as far as a short search sees")
     )
     reason = Reason("seats" if missing else "never" if is_certain else "rules", wording)
-    summary = _sentences([f"{_head(snapshot, own)}: {wording}", *said])
+    summary = _sentences([f"{_head(snapshot, ticket)}: {wording}", *said])
     return msgspec.structs.replace(
         part, now=None, later=None, reason=reason, changes=tuple(changes), summary=summary
     )
 
 
-def _alone(part: QueuePart, snapshot: QueueSnapshot, own: Ticket) -> QueuePart:
+def _alone(part: QueuePart, snapshot: QueueSnapshot, ticket: Ticket) -> QueuePart:
     """Return that nobody else waits, and how many players would be needed."""
-    least = max(1, snapshot.queue.format.k_min - own.size)
+    least = max(1, snapshot.queue.format.k_min - ticket.size)
     need = f"{count(least, 'more player')}"
-    summary = _sentences([f"{_head(snapshot, own)}", f"a match needs at least {need}"])
+    summary = _sentences([f"{_head(snapshot, ticket)}", f"a match needs at least {need}"])
     return msgspec.structs.replace(part, now=None, later=None, changes=(need,), summary=summary)
 
 
-def _at_a_glance(part: QueuePart, snapshot: QueueSnapshot, own: Ticket) -> QueuePart:
+def _at_a_glance(part: QueuePart, snapshot: QueueSnapshot, ticket: Ticket) -> QueuePart:
     conditions = snapshot.objective.rules.conditions
     assert conditions is not None
     reason, now = part.reason, snapshot.now
     if reason.code not in KEEPS_ALL:
         text = "the rule set allows no match of those who wait now"
-        until = next((at for at in conditions.starts_of(own.enqueued_at) if at > now), None)
+        until = next((at for at in conditions.starts_of(ticket.enqueued_at) if at > now), None)
         if until is not None:
             text += f"; what it allows changes for this ticket in {seconds(until - now)}"
         reason = Reason("rules", text, until)
-    summary = _sentences([f"{_head(snapshot, own)}: {reason.text}"])
+    summary = _sentences([f"{_head(snapshot, ticket)}: {reason.text}"])
     return msgspec.structs.replace(
         part, now=None, later=None, reason=reason, changes=(), summary=summary
     )
@@ -143,10 +143,10 @@ def _prospect(snapshot: QueueSnapshot, found: NearestLegalMatch) -> Prospect:
     )
 
 
-def _head(snapshot: QueueSnapshot, own: Ticket) -> str:
-    waited = seconds(snapshot.now - own.enqueued_at)
+def _head(snapshot: QueueSnapshot, ticket: Ticket) -> str:
+    waited = seconds(snapshot.now - ticket.enqueued_at)
     others = len(snapshot.tickets) - 1
-    party = "" if own.size == 1 else f" as a party of {own.size}"
+    party = "" if ticket.size == 1 else f" as a party of {ticket.size}"
     company = f"with {count(others, 'other ticket')}" if others else "alone"
     return f"this ticket has waited {waited} in {snapshot.queue.name}{party} {company}"
 
@@ -155,7 +155,7 @@ def _names(names: tuple[str, ...]) -> str:
     shown = list(names[:NAMED_MAX])
     if len(names) > NAMED_MAX:
         shown.append(f"{len(names) - NAMED_MAX} more")
-    return joined(shown) or "the rules"
+    return list_in_words(shown) or "the rules"
 
 
 def _s(names: tuple[str, ...]) -> str:

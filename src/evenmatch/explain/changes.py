@@ -11,7 +11,15 @@ from evenmatch.criteria.expansion import inverse, widest
 from evenmatch.criteria.kinds.latency import worst_of
 from evenmatch.criteria.registry import form_of, kind_of, number_gap_of
 from evenmatch.explain.pairwise import Obstacle, PairwiseView, when_table
-from evenmatch.explain.phrases import at_least, count, joined, limit_text, rule_name, seconds, sized
+from evenmatch.explain.phrases import (
+    at_least,
+    count,
+    limit_text,
+    list_in_words,
+    rule_name,
+    seconds,
+    size_choices,
+)
 from evenmatch.explain.snapshot import QueueSnapshot
 from evenmatch.explain.tolerances import limit_now
 from evenmatch.explain.waiting_table import Mask, PairColumnTable
@@ -62,7 +70,7 @@ def _of_seats(table: PairColumnTable, pairwise: PairwiseView, seats: Seats) -> l
         found = [f"{more} who may play with this ticket now{at_least(roles)}"]
     if seats.sizes_missing and not seats.roles_missing and not table.queue.format.solo_only:
         size = table.tickets[pairwise.row].size
-        found.append(f"this party of {size} needs {sized(seats.sizes_missing)} more")
+        found.append(f"this party of {size} needs {size_choices(seats.sizes_missing)} more")
     return found
 
 
@@ -224,7 +232,7 @@ def in_time(
                 wanted.append(_wanted(obstacle, table, (pairwise.row, worst), deadline))
     # If only two of the others are kept apart, the rule responsible is not known here.
     who = " with people" if table.queue.on_deadline == "bots" else ""
-    return f"to play{who} in time, it would need {joined(wanted)}" if wanted else SOONER
+    return f"to play{who} in time, it would need {list_in_words(wanted)}" if wanted else SOONER
 
 
 def _wanted(

@@ -39,10 +39,10 @@ def best_group(
     rows = _shortlist(table, allowed, nearness(table, pairwise, allowed))
     budget = CompletionBudget(effort.seatings, effort.steps)
     circle = _Circle(comparer, pairwise.row, rows, pairwise.now)
-    found = circle.search((pairwise.now, pairwise.now), budget)
-    if found is None and table.queue.format.is_variable:
-        found = _grown(table, [pairwise.row, *rows], pairwise.now)
-    return found
+    prospect = circle.search((pairwise.now, pairwise.now), budget)
+    if prospect is None and table.queue.format.is_variable:
+        prospect = _grown(table, [pairwise.row, *rows], pairwise.now)
+    return prospect
 
 
 def first_group(
@@ -60,11 +60,11 @@ def first_group(
     best: Prospect | None = None
     until = math.inf
     while budget.seatings > 0 and not budget.gave_up:
-        # As if nothing were legal yet, so that the division that is legal first is chosen.
-        found = circle.search((math.nextafter(until, -math.inf), -math.inf), budget)
-        if found is None:
+        # As if nothing were legal yet: of all divisions the one that is legal first.
+        prospect = circle.search((math.nextafter(until, -math.inf), -math.inf), budget)
+        if prospect is None:
             break
-        best, until = found, found.at
+        best, until = prospect, prospect.at
     return best
 
 

@@ -32,7 +32,7 @@ class PairColumn:
     """The base, for a rule or criterion that constrains no two tickets of many.
 
     Args:
-        compared: The reference.
+        comparison: The reference.
     """
 
     width = 0
@@ -40,10 +40,10 @@ class PairColumn:
     is_known = True
     """Whether columns and exceptions cover all; else each pair has to be compared by itself."""
 
-    def __init__(self, compared: Comparison) -> None:
-        self.compared = compared
-        self.given: Criterion | Rule = compared.given
-        self.queue: Queue = compared.queue
+    def __init__(self, comparison: Comparison) -> None:
+        self.comparison = comparison
+        self.definition: Criterion | Rule = comparison.definition
+        self.queue: Queue = comparison.queue
 
     @property
     def key(self) -> tuple[str, str, str] | None:
@@ -92,19 +92,19 @@ class PairColumn:
 class Numbers(PairColumn):
     """Differences of numbers: the least and the greatest value of a party, and its mean."""
 
-    def __init__(self, compared: Comparison) -> None:
-        super().__init__(compared)
-        given, form = self.given, self.queue.format
-        self.is_pairwise = form.is_duel or compared.number_gap is NumberGap.WIDEST
+    def __init__(self, comparison: Comparison) -> None:
+        super().__init__(comparison)
+        definition, form = self.definition, self.queue.format
+        self.is_pairwise = form.is_duel or comparison.number_gap is NumberGap.WIDEST
         self._is_solo = form.solo_only
-        self._is_relative = isinstance(given, Rule) and given.unit == "relative"
+        self._is_relative = isinstance(definition, Rule) and definition.unit == "relative"
         self.width = (1 if self._is_solo else 2) + self._is_relative
         self._read = self._reader()
 
     def _reader(self) -> Callable[[Ticket], list[float]]:
-        given, compared = self.given, self.compared
-        if isinstance(given, Criterion):
-            return lambda ticket: scaled_numbers(given, self.queue.name, ticket)
+        definition, compared = self.definition, self.comparison
+        if isinstance(definition, Criterion):
+            return lambda ticket: scaled_numbers(definition, self.queue.name, ticket)
         assert isinstance(compared, Numeric)
         return compared.values
 
@@ -125,12 +125,12 @@ class Numbers(PairColumn):
 
     def costs(self, own: Floats, table: Floats) -> Floats:
         """Return the scaled spread."""
-        given, gaps = self.given, self.gaps(own, table)
-        assert isinstance(given, Criterion)
-        assert isinstance(self.compared, Numeric)
-        if (step := self.compared.step_of(given)) > 0.0:
+        definition, gaps = self.definition, self.gaps(own, table)
+        assert isinstance(definition, Criterion)
+        assert isinstance(self.comparison, Numeric)
+        if (step := self.comparison.step_of(definition)) > 0.0:
             gaps = np.floor(gaps / step + STEP_SLACK) * step
-        return scale_gaps(given.scale, gaps)
+        return scale_gaps(definition.scale, gaps)
 
 
 class Codes(PairColumn):
@@ -139,15 +139,15 @@ class Codes(PairColumn):
     width = 1
     is_pairwise = True
 
-    def __init__(self, compared: Comparison) -> None:
-        super().__init__(compared)
+    def __init__(self, comparison: Comparison) -> None:
+        super().__init__(comparison)
         self._codes: dict[object, list[int]] = {}
         self._next = 0
 
     @property
     def key(self) -> tuple[str, str, str]:
         """Return the kind and the attribute."""
-        return self.given.kind, self.given.attribute, ""
+        return self.definition.kind, self.definition.attribute, ""
 
     def values(self, ticket: Ticket) -> Sequence[float]:
         """Return the number of the party's value."""
@@ -176,7 +176,7 @@ class Codes(PairColumn):
         return gaps
 
     def _key(self, ticket: Ticket) -> object:
-        name = self.given.attribute
+        name = self.definition.attribute
         keys = [_plain(attribute_of(ticket, player, name)) for player in ticket.players]
         return (keys[0],) if all(key == keys[0] for key in keys) else None
 
@@ -187,8 +187,8 @@ class Sets(PairColumn):
     width = 1
     is_pairwise = True
 
-    def __init__(self, compared: Comparison) -> None:
-        super().__init__(compared)
+    def __init__(self, comparison: Comparison) -> None:
+        super().__init__(comparison)
         self._bits: dict[str, int] = {}
 
     @property
@@ -198,7 +198,7 @@ class Sets(PairColumn):
 
     def values(self, ticket: Ticket) -> Sequence[float]:
         """Return the bits of the words that all players of the party have."""
-        name, bits = self.given.attribute, 0
+        name, bits = self.definition.attribute, 0
         first, *others = [set(elements(attribute_of(ticket, p, name))) for p in ticket.players]
         for word in sorted(first.intersection(*others)):
             place = self._bits.setdefault(word, len(self._bits))
@@ -218,8 +218,8 @@ class NamedPlayers(PairColumn):
 
     is_pairwise = True
 
-    def __init__(self, compared: Comparison) -> None:
-        super().__init__(compared)
+    def __init__(self, comparison: Comparison) -> None:
+        super().__init__(comparison)
         # Ids of tickets by the word that they name.
         self.naming: dict[str, dict[str, None]] = {}
 
@@ -247,7 +247,7 @@ class NamedPlayers(PairColumn):
 
     def named_by(self, ticket: Ticket, player: Player) -> Collection[str]:
         """Return the words that a player names."""
-        return self.compared.names(ticket, player) or ()
+        return self.comparison.names(ticket, player) or ()
 
     def named(self, ticket: Ticket) -> tuple[Collection[str], Collection[str]]:
         """Return the players whom a ticket names, and the tickets that name one of its own."""
@@ -262,7 +262,7 @@ class NamedWords(NamedPlayers):
 
     def named_by(self, ticket: Ticket, player: Player) -> Collection[str]:
         """Return the elements of a set."""
-        return elements(attribute_of(ticket, player, self.given.attribute))
+        return elements(attribute_of(ticket, player, self.definition.attribute))
 
 
 class SharedWordCount(NamedWords):
@@ -273,9 +273,9 @@ class SharedWordCount(NamedWords):
     def values(self, ticket: Ticket) -> Sequence[float]:
         """Return the most players of a party who share a word, if all pairs count."""
         super().values(ticket)
-        if self.compared.pairs != "all":
+        if self.comparison.pairs != "all":
             return (0.0,)
-        name = self.given.attribute
+        name = self.definition.attribute
         words = Counter(
             word for p in ticket.players for word in elements(attribute_of(ticket, p, name))
         )
@@ -299,14 +299,14 @@ class HostColumns(NamedWords):
 
     width = 1
 
-    def __init__(self, compared: Comparison) -> None:
-        super().__init__(compared)
+    def __init__(self, comparison: Comparison) -> None:
+        super().__init__(comparison)
         self.is_pairwise = self.queue.format.is_duel
 
     def values(self, ticket: Ticket) -> Sequence[float]:
         """Return 2 for `open`, 1 for `moderate`, 0 for `strict`, -1 for a set of ids."""
         super().values(ticket)
-        value = attribute_of(ticket, ticket.players[0], self.given.attribute)
+        value = attribute_of(ticket, ticket.players[0], self.definition.attribute)
         return (float(2 - WORDS.index(value)) if value in WORDS else -1.0,)
 
     def words(self, ticket: Ticket) -> Collection[str]:
@@ -352,16 +352,16 @@ class LatencyColumns(NamedPlayers):
     know, above all measured pings, are left to the reference.
     """
 
-    def __init__(self, compared: Comparison) -> None:
-        super().__init__(compared)
+    def __init__(self, comparison: Comparison) -> None:
+        super().__init__(comparison)
         form = self.queue.format
-        self._is_region = compared.pairs == "region"
+        self._is_region = comparison.pairs == "region"
         self._slots = 1 if form.solo_only or self._is_region else max(form.players)
         # The size of the party stands after the places.
         self.width = PLACES_MAX * self._slots + 1
         self._is_duel = form.is_duel
-        self._surely_above = 0.0 if compared.pairs == "all" else float(max(form.players))
-        self.is_pairwise = compared.pairs != "teammates"
+        self._surely_above = 0.0 if comparison.pairs == "all" else float(max(form.players))
+        self.is_pairwise = comparison.pairs != "teammates"
         self.places: dict[str, int] = {}
         self._tickets: dict[str, Ticket] = {}
         self.grown: dict[str, None] = {}
@@ -370,12 +370,12 @@ class LatencyColumns(NamedPlayers):
     @property
     def key(self) -> tuple[str, str, str] | None:
         """Return the attribute and the pairs; a joint region depends on its criterion."""
-        own = (self.given.kind, self.given.attribute, self.compared.pairs)
+        own = (self.definition.kind, self.definition.attribute, self.comparison.pairs)
         return None if self._is_region else own
 
     def words(self, ticket: Ticket) -> Collection[str]:
         """Return all places that a party knows."""
-        name = self.given.attribute
+        name = self.definition.attribute
         return {place: None for p in ticket.players for place in known_latencies(ticket, p, name)}
 
     def values(self, ticket: Ticket) -> Sequence[float]:
@@ -399,7 +399,7 @@ class LatencyColumns(NamedPlayers):
     def row(self, ticket: Ticket) -> Sequence[float]:
         """Return a ticket's columns by the present numbering of places."""
         row = [math.inf] * self.width
-        name = self.given.attribute
+        name = self.definition.attribute
         known = [known_latencies(ticket, player, name) for player in ticket.players]
         for place, column in self.places.items():
             if self._is_region:
@@ -463,15 +463,15 @@ class LatencyColumns(NamedPlayers):
 
     def costs_of(self, gaps: Floats) -> Floats:
         """Return the cost of pings."""
-        given = self.given
-        assert isinstance(given, Criterion)
-        return costs_of_ms(gaps, given.best, given.worst)
+        definition = self.definition
+        assert isinstance(definition, Criterion)
+        return costs_of_ms(gaps, definition.best, definition.worst)
 
     def _joint(self, own: Floats, table: Floats) -> Floats:
         """Return the mean cost of each duel in the best region ever allowed; inf for none."""
         columns = sorted(self.places.values())
         mine, theirs = own[columns][:, None], table[columns]
-        is_open = np.maximum(mine, theirs) <= self.compared.furthest
+        is_open = np.maximum(mine, theirs) <= self.comparison.furthest
         costs = self.costs_of(mine) + self.costs_of(theirs)
         costs = np.where(is_open & np.isfinite(mine + theirs), costs, math.inf)
         best: Floats = costs.min(axis=0) / 2.0

@@ -80,7 +80,7 @@ class PairwiseComparer:
 
     def __init__(self, table: PairColumnTable) -> None:
         self.table = table
-        self._whens = [when_table(pair_column.given) for pair_column in table.rules]
+        self._whens = [when_table(pair_column.definition) for pair_column in table.rules]
         form = table.queue.format
         self._is_duel = form.is_duel
         sizes = [size for size in range(1, max(form.players) + 1) if form.admits(size)]
@@ -154,7 +154,7 @@ class PairwiseComparer:
         If one may accept for all, that may be another player of a larger match, so that only gaps
         that no wait allows keep the pair apart.
         """
-        rule, (when, since, now) = pair_column.given, times
+        rule, (when, since, now) = pair_column.definition, times
         assert isinstance(rule, Rule)
         born = self.table.column(ENQUEUED)
         if rule.unit != "relative" and rule.accept == "both":

@@ -32,10 +32,10 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-def joined(words: Sequence[str], last: str = "and") -> str:
+def list_in_words(words: Sequence[str], last: str = "and") -> str:
     """Return words as a list in a sentence.
 
-    >>> joined(["a", "b", "c"], "or")
+    >>> list_in_words(["a", "b", "c"], "or")
     'a, b or c'
     """
     if len(words) < 2:
@@ -63,13 +63,13 @@ def the_rule(rule: Rule | Tolerance) -> str:
     return f"the {name[2:]}" if name.startswith("a ") else name
 
 
-def sized(sizes: Sequence[int]) -> str:
+def size_choices(sizes: Sequence[int]) -> str:
     """Return a phrase for parties of these sizes, any one of which would do.
 
     >>> sized([1, 4])
     'a solo or a party of 4'
     """
-    return joined(["a solo" if size == 1 else f"a party of {size}" for size in sizes], "or")
+    return list_in_words(["a solo" if size == 1 else f"a party of {size}" for size in sizes], "or")
 
 
 def of_roles(missing: Mapping[str, int]) -> str:
@@ -78,7 +78,7 @@ def of_roles(missing: Mapping[str, int]) -> str:
     >>> of_roles({"tank": 2, "damage": 1})
     '1 player of role damage and 2 players of role tank'
     """
-    return joined(
+    return list_in_words(
         [f"{count(number, 'player')} of role {role}" for role, number in _sorted(missing)]
     )
 
@@ -90,7 +90,11 @@ def at_least(missing: Mapping[str, int]) -> str:
     (', at least 1 of them of role damage and 2 of role tank', '')
     """
     first, *more = [f"{number} of role {role}" for role, number in _sorted(missing)] or [""]
-    return f", at least {joined([first.replace(' of', ' of them of', 1), *more])}" if first else ""
+    return (
+        f", at least {list_in_words([first.replace(' of', ' of them of', 1), *more])}"
+        if first
+        else ""
+    )
 
 
 def _sorted(missing: Mapping[str, int]) -> list[tuple[str, int]]:

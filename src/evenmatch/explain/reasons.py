@@ -1,4 +1,4 @@
-"""Why no match is made with a ticket now: the first reason that holds, as a clause."""
+"""Why a ticket has no match now: the first reason that holds, as a clause."""
 
 from __future__ import annotations
 

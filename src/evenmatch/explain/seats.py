@@ -118,12 +118,14 @@ def _smallest(form: Format) -> tuple[tuple[int, ...], ...]:
     """Return the players by team of a match that may start: one combination, or some of several."""
     if not form.is_variable:
         return (form.players,)
-    ways = [range(least, most + 1) for least, most in zip(form.least, form.players, strict=True)]
+    ways = [
+        range(least, most + 1) for least, most in zip(form.least_players, form.players, strict=True)
+    ]
     if math.prod(map(len, ways)) > LAYOUTS_MAX:
         # The smallest teams, with each team in turn one player larger.
         larger = [
-            (*form.least[:team], most, *form.least[team + 1 :])
+            (*form.least_players[:team], most, *form.least_players[team + 1 :])
             for team, most in enumerate(form.players)
         ]
-        return (form.least, *dict.fromkeys(larger))
+        return (form.least_players, *dict.fromkeys(larger))
     return tuple(product(*ways))

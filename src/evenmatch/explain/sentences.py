@@ -15,7 +15,7 @@ from evenmatch.explain.phrases import (
     of_roles,
     seconds,
     sentence,
-    sized,
+    size_choices,
     the_rule,
 )
 from evenmatch.explain.snapshot import QueueSnapshot
@@ -237,10 +237,10 @@ def _missing(part: QueuePart) -> str:
         more = ", and the players who wait could not fill one even without rules" if even else ""
         roles = at_least(seats.roles_missing)
         if seats.sizes_missing and number not in seats.sizes_missing:
-            roles += f", or {sized(seats.sizes_missing)}"
+            roles += f", or {size_choices(seats.sizes_missing)}"
         return f"{count(number, 'more player')} {_are(number)} needed for a match{roles}{more}"
     if seats.sizes_missing:
-        return f"{sized(seats.sizes_missing)} more would complete a match"
+        return f"{size_choices(seats.sizes_missing)} more would complete a match"
     return "they do not fill its teams" if part.allowed else ""
 
 

@@ -15,7 +15,7 @@ from evenmatch.explain.phrases import count, seconds
 from evenmatch.model.explanation import Check
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.hooks import is_in_rounds, said, serves_after
+from evenmatch.policies.hooks import hook_value, is_in_rounds, serves_after
 
 
 class QueueSnapshot(msgspec.Struct, frozen=True):
@@ -107,15 +107,15 @@ def snapshot_of(engine: Engine, queue: str, now: float) -> QueueSnapshot:
         pool.queue,
         pool.objective,
         dict(pool.tickets),
-        dict(pool.held),
+        dict(pool.held_until),
         now,
         pool.wake_at,
-        str(said(pool.policy, "held_back")),
+        str(hook_value(pool.policy, "held_back")),
         is_in_rounds(pool.policy),
         queue in engine.tables.paused,
         pool.slot.running is not None,
         None if pool.fault is None else str(pool.fault),
-        frozenset(pool.delayed),
+        frozenset(pool.delayed_until),
         pool.starts(),
         serves_after(pool.policy, pool.queue),
         frozenset([each for each in pool.tickets if len(waiting[each].queues) > 1]),

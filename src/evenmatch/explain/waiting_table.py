@@ -53,9 +53,9 @@ PAIR_COLUMNS: dict[Form, type[PairColumn]] = {
 """Forms that have columns, or constrain no two tickets of many; all others are `Unknown`."""
 
 
-def pair_column_of(given: Criterion | Rule, queue: Queue) -> PairColumn:
+def pair_column_of(definition: Criterion | Rule, queue: Queue) -> PairColumn:
     """Return the columns of a rule or a criterion."""
-    compared = comparison_of(given, queue)
+    compared = comparison_of(definition, queue)
     return PAIR_COLUMNS.get(compared.form, Unknown)(compared)
 
 
@@ -183,7 +183,7 @@ class PairColumnTable:
         if rows:
             gaps = gaps.copy()
         for other in rows:
-            gaps[other] = pair_column.compared.pair_gap(one, self.tickets[other])
+            gaps[other] = pair_column.comparison.pair_gap(one, self.tickets[other])
         return gaps, left_out
 
     def costs(self, pair_column: PairColumn, row: int, rows: Rows) -> Floats:
@@ -209,7 +209,7 @@ class PairColumnTable:
             one = self.tickets[row]
             for other in named:
                 if other in places:
-                    costs[places[other]] = pair_column.compared.cost_of_duel(
+                    costs[places[other]] = pair_column.comparison.cost_of_duel(
                         one, self.tickets[other]
                     )
             costs[[places[other] for other in left_out if other in places]] = math.inf

@@ -38,7 +38,7 @@ class Curve(msgspec.Struct, frozen=True):
     at_once: float
 
 
-def joined(curves: Sequence[Curve]) -> Curve:
+def earliest_of(curves: Sequence[Curve]) -> Curve:
     """Return the curve of a ticket that waits in several queues until the first one matches it."""
     if len(curves) == 1:
         return curves[0]
@@ -49,7 +49,7 @@ def joined(curves: Sequence[Curve]) -> Curve:
     )
 
 
-def left(curve: Curve, waited: float, most: float = math.inf) -> Quantiles:
+def remaining_wait(curve: Curve, waited: float, most: float = math.inf) -> Quantiles:
     """Return the remaining wait of a ticket that has waited for some time.
 
     Args:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from evenmatch.forecast.life_table import LifeTable, Rates, Waiter, rates_of
-from evenmatch.forecast.quantiles import Curve, Quantiles, joined, left, newcomer
+from evenmatch.forecast.quantiles import Curve, Quantiles, earliest_of, newcomer, remaining_wait
 from evenmatch.model.queue import Queue
 from evenmatch.model.region import latency_attribute, region_of
 from evenmatch.model.ticket import NewTicket, Ticket, attribute_of
@@ -352,7 +352,7 @@ class WaitForecast:
             curve = forecast.curve(waiter.row, now) if is_asked else None
             if curve is not None:
                 curves.append(curve)
-        return left(joined(curves), waited, most) if curves else None
+        return remaining_wait(earliest_of(curves), waited, most) if curves else None
 
     def of(self, queue: str) -> QueueForecast | None:
         """Return a queue's forecast, None if there is no such queue."""

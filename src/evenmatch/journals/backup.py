@@ -1,4 +1,4 @@
-"""A copy of a journal that a server may be writing to, and the check that a copy is whole.
+"""Copies a journal that a server may be writing to, and checks that the copy is whole.
 
 The copy is one moment of the journal: SQLite's own backup reads under one transaction, so a server
 that writes on is neither held up nor copied by halves. The copy is judged before it gets its name:
@@ -23,11 +23,11 @@ import msgspec
 
 from evenmatch.errors import ConfigError, JournalCorrupt
 from evenmatch.journals.copying import copy_to_file, is_address
-from evenmatch.journals.head import is_intact, missing, sealer
-from evenmatch.journals.opening import check_address, is_shared, open_store, shown
+from evenmatch.journals.head import is_intact, missing_record_error, sealer
+from evenmatch.journals.opening import check_address, is_shared, open_store, without_password
 from evenmatch.journals.reading import first_of, journal_of, kept_records, read_only, shards_of
 from evenmatch.journals.sqlite import FILE_NAME
-from evenmatch.journals.sqlite_file import advised, make_directory
+from evenmatch.journals.sqlite_file import make_directory, translate_errors
 
 MANIFEST = "backup.json"
 PART = FILE_NAME + ".part"
@@ -81,7 +81,7 @@ def back_up(data: Path | str, out: Path, say: Say) -> BackupContents:
     """
     source, folder = _source_of(str(data))
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ConfigError(f"{out} is not empty: name a directory that is not there yet")
+        raise ConfigError(f"{out} is not empty: name a directory that does not exist yet")
     was_there = out.exists()
     make_directory(out)
     part = out / PART
@@ -124,7 +124,7 @@ def _source_of(place: str) -> tuple[str, Path | None]:
         return str(journal_of(Path(place))), Path(place)
     check_address(place)
     if is_shared(place):
-        return shown(place), None
+        return without_password(place), None
     path = Path(place.partition(":")[2])
     return str(journal_of(path)), path
 
@@ -169,7 +169,11 @@ def check_backup(out: Path, say: Say) -> BackupContents:
 
 
 def _copy(source: Path, part: Path, say: Say) -> None:
-    with read_only(source) as connection, advised(part), closing(sqlite3.connect(part)) as target:
+    with (
+        read_only(source) as connection,
+        translate_errors(part),
+        closing(sqlite3.connect(part)) as target,
+    ):
         # One transaction for all pages: without it, each commit of the server would begin the
         # copy anew, and under load it would never end.
         connection.execute("BEGIN")
@@ -259,17 +263,17 @@ def _judge_shard(connection: sqlite3.Connection, shard: str, last: int, say: Say
     first = first_of(connection, shard)
     if first is None:
         if last and readable < last:
-            raise missing(shard, 1, last)
+            raise missing_record_error(shard, 1, last)
         return
     if first > max(readable, 0) + 1 and last:
-        raise missing(shard, first - 1, last)
+        raise missing_record_error(shard, first - 1, last)
     seq = first - 1
     for record in kept_records(connection, shard, last):
         seq = record.sequence
         if seq % SAY_EVERY == 0:
             say("checking", seq - first, last - first + 1)
     if seq != last:
-        raise missing(shard, seq + 1, last)
+        raise missing_record_error(shard, seq + 1, last)
 
 
 def _digest(path: Path, say: Say) -> str:

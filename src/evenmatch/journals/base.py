@@ -22,11 +22,11 @@ FIRST_FORMAT = 3
 
 
 class AnswerLost(JournalUnavailable):
-    """Something was sent to the journal's server, and what came of it is not known."""
+    """Something was sent to the journal's server, and whether it took effect is unknown."""
 
 
 class Segment(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What wrote a stretch of the journal, for people and for `replay`.
+    """Which version of the program wrote a stretch of the journal, for people and for `replay`.
 
     Args:
         first_seq: Sequence of its first record.
@@ -53,7 +53,7 @@ def format_of(segments: Sequence[Segment]) -> int:
 
 
 def in_place_of(before: Segment | None, segment: Segment) -> Segment:
-    """Return a segment as it is kept where another began at the same record: no format falls.
+    """Return the segment to keep where another began at the same record: no format falls.
 
     A paused owner that comes too late with its own must not make readers expect older records.
 
@@ -97,7 +97,7 @@ class Journal(Protocol):
         ...
 
     async def begin(self, shard: str, segment: Segment) -> None:
-        """Note who writes from `segment.first_seq` on: format, package and policies.
+        """Note the writer from `segment.first_seq` on: format, package and policies.
 
         It takes the place of one that begins at the same record, but never lowers its format.
         """

@@ -13,7 +13,7 @@ import msgspec
 from evenmatch.engine.records import Record, decode, encode
 from evenmatch.errors import JournalCorrupt
 from evenmatch.journals.base import Entry
-from evenmatch.journals.head import is_intact, missing, sealer
+from evenmatch.journals.head import is_intact, missing_record_error, sealer
 
 
 class StoredBatch(msgspec.Struct, frozen=True, gc=False):
@@ -35,7 +35,7 @@ class StoredBatch(msgspec.Struct, frozen=True, gc=False):
 
 
 def make_batch(shard: str, wall: float, records: Sequence[Record]) -> StoredBatch:
-    """Return the records, of which there is one at least, as they are stored.
+    """Return some records, at least one, in their stored form.
 
     Raises:
         TypeError: A record holds what cannot be encoded.
@@ -46,7 +46,7 @@ def make_batch(shard: str, wall: float, records: Sequence[Record]) -> StoredBatc
 
 
 class BatchReader:
-    """Turns the stored batches of a shard back into entries, or says what is wrong with them.
+    """Turns the stored batches of a shard back into entries, or reports what is wrong with them.
 
     Args:
         shard: Whose.
@@ -69,7 +69,7 @@ class BatchReader:
         """
         begins_here = batch.first_seq == self.expected
         if not begins_here and (self._inside or not self._holds_expected(batch)):
-            raise missing(self._shard, self.expected, self._last_seq)
+            raise missing_record_error(self._shard, self.expected, self._last_seq)
         self._inside = True
         if not is_intact(self._seal, batch.first_seq, batch.wall, crc=batch.crc, body=batch.body):
             raise self._changed(batch, "fails its checksum")
@@ -92,7 +92,7 @@ class BatchReader:
             JournalCorrupt: There were fewer.
         """
         if self.expected <= self._last_seq:
-            raise missing(self._shard, self.expected, self._last_seq)
+            raise missing_record_error(self._shard, self.expected, self._last_seq)
 
     def _holds_expected(self, batch: StoredBatch) -> bool:
         return batch.first_seq < self.expected <= batch.last_seq

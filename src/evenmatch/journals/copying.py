@@ -1,4 +1,4 @@
-"""A journal on a server as a file: a copy of SQLite, with which all goes on that reads files.
+"""Copies a journal from a server into a SQLite file, which all commands that read files take.
 
 A replay reads records several times over, and the server of the journal deletes old ones meanwhile;
 so what it holds is fetched once, up to an end that is the same for all. Nothing is written there:
@@ -22,9 +22,9 @@ from evenmatch.engine.records import Record
 from evenmatch.errors import ConfigError, JournalCorrupt, JournalUnavailable
 from evenmatch.journals.base import Journal, StoredSnapshot
 from evenmatch.journals.head import JournalHead
-from evenmatch.journals.opening import check_address, is_shared, open_on_server, shown
+from evenmatch.journals.opening import check_address, is_shared, open_on_server, without_password
 from evenmatch.journals.sqlite import FILE_NAME, put_head, put_row, record_rows
-from evenmatch.journals.sqlite_file import advised, connect, transaction
+from evenmatch.journals.sqlite_file import connect, transaction, translate_errors
 
 Say = Callable[[int, int], None]
 """Told how many records are copied, of how many."""
@@ -38,7 +38,7 @@ OWNER = "copy"
 
 
 class ReadableJournal(Journal, Protocol):
-    """What a copy asks of a journal, beside what a server asks."""
+    """What copying needs of a journal, beyond what a server needs."""
 
     async def shards(self) -> list[str]:
         """Return the names of all shards."""
@@ -64,7 +64,7 @@ def is_address(place: str) -> bool:
 
 @contextmanager
 def as_path(place: str, say: Say) -> Iterator[Path]:
-    """Give the data directory or file that a place names; of a journal on a server, a copy.
+    """Yield the data directory or file that a place names; for a journal on a server, a copy.
 
     Args:
         place: A data directory, the journal in it, or the address of a journal.
@@ -98,7 +98,10 @@ def copy_to_file(address: str, path: Path, say: Say) -> None:
     async def copy() -> None:
         journal = open_on_server(address, is_read_only=True)
         try:
-            with advised(path), closing(connect(path, busy_timeout=5.0, bytes_max=None)) as target:
+            with (
+                translate_errors(path),
+                closing(connect(path, busy_timeout=5.0, bytes_max=None)) as target,
+            ):
                 # What is lost with the machine is copied again.
                 target.execute("PRAGMA synchronous = OFF")
                 for shard in await journal.shards():
@@ -111,7 +114,7 @@ def copy_to_file(address: str, path: Path, say: Say) -> None:
     try:
         asyncio.run(copy())
     except JournalCorrupt as error:
-        raise JournalCorrupt(f"{shown(address)}: {error}") from error
+        raise JournalCorrupt(f"{without_password(address)}: {error}") from error
     with path.open("rb") as file:
         os.fsync(file.fileno())
 
@@ -160,7 +163,7 @@ async def _copy_once(
 
 
 class RecordWriter:
-    """Writes records into a file, those of one instant together.
+    """Writes records into a file, all records of one instant together.
 
     Args:
         target: In a transaction.
@@ -175,7 +178,7 @@ class RecordWriter:
         self._records: list[Record] = []
 
     def add(self, record: Record, wall: float) -> None:
-        """Add the next one."""
+        """Add the next record."""
         if self._records and (wall != self._wall or len(self._records) >= GATHERED):
             self._write()
         self._records.append(record)
@@ -193,7 +196,7 @@ class RecordWriter:
 
 
 def check_path(place: str) -> None:
-    """Refuse a place that is neither there nor the address of a journal.
+    """Refuse a place that neither exists nor is the address of a journal.
 
     Raises:
         ConfigError: It is neither.

@@ -1,6 +1,6 @@
-"""What every journal adapter decides in the same way: who may write, what fits, what is intact.
+"""What all journal adapters decide alike: who may write, what fits, and what is intact.
 
-Pure functions on values; an adapter brings only the storage. Keep the calls of `granted` and
+Pure functions on values; an adapter brings only the storage. Keep the calls of `grant_lease` and
 `check_append` in the same transaction as the write that they allow.
 """
 
@@ -43,7 +43,7 @@ class JournalHead(msgspec.Struct, frozen=True, gc=False):
 
 
 class HasOwner(Protocol):
-    """What every head says, whatever its adapter keeps beside."""
+    """What every head contains, whatever else its adapter keeps in it."""
 
     @property
     def owner(self) -> str:
@@ -65,7 +65,7 @@ _Head = TypeVar("_Head", bound=HasOwner)
 
 
 def check_ttl(ttl: float) -> None:
-    """Refuse a lease of no length, or of one beyond every date.
+    """Refuse a lease whose length is not above 0, or reaches beyond every date.
 
     Raises:
         ConfigError: It is one of these.
@@ -74,7 +74,7 @@ def check_ttl(ttl: float) -> None:
         raise ConfigError(f"ttl must be > 0 s and at most {TTL_MAX:.0e} s, got {ttl}")
 
 
-def granted(
+def grant_lease(
     head: JournalHead | None, shard: str, *, owner: str, ttl: float, now: float
 ) -> JournalHead:
     """Return the head with `owner` as the owner until `now + ttl`.
@@ -178,7 +178,7 @@ def first_to_read(last_seq: int, shard: str, from_seq: int) -> int:
     return max(from_seq, 1)
 
 
-def missing(shard: str, seq: int, last_seq: int) -> JournalCorrupt:
+def missing_record_error(shard: str, seq: int, last_seq: int) -> JournalCorrupt:
     """Return the error for a record that the head promises and the storage does not have."""
     return JournalCorrupt(
         f"record {seq} of shard {shard!r} is missing, although the journal goes on to "
@@ -187,7 +187,7 @@ def missing(shard: str, seq: int, last_seq: int) -> JournalCorrupt:
 
 
 def sealer(shard: str) -> Callable[[int, float, bytes], int]:
-    """Return the function that computes a checksum of (sequence, wall, body) in this shard.
+    """Return the function that computes the checksum of (sequence, wall, body) in this shard.
 
     The sequence and the shard are part of the sum, so that an intact body in the place of
     another one is found out as well.
@@ -205,7 +205,7 @@ def sealer(shard: str) -> Callable[[int, float, bytes], int]:
 
 
 class EntryReader:
-    """Turns stored rows of a shard back into entries, or says what is wrong with them."""
+    """Turns stored rows of a shard back into entries, or reports what is wrong with them."""
 
     def __init__(self, shard: str, expected: int, last_seq: int) -> None:
         self._shard = shard
@@ -220,7 +220,7 @@ class EntryReader:
             JournalCorrupt: The row is not the next one, or is not what was written.
         """
         if sequence != self._expected:
-            raise missing(self._shard, self._expected, self._last_seq)
+            raise missing_record_error(self._shard, self._expected, self._last_seq)
         if not is_intact(self._seal, sequence, wall, crc=crc, body=body):
             raise JournalCorrupt(
                 f"record {sequence} of shard {self._shard!r} fails its checksum: keep the damaged "
@@ -239,6 +239,6 @@ class EntryReader:
 def is_intact(
     seal: Callable[[int, float, bytes], int], sequence: int, wall: float, *, crc: int, body: bytes
 ) -> bool:
-    """Return whether a stored row is what was written; damage may change even its types."""
+    """Return whether a stored row is as it was written; damage may change even its types."""
     typed = type(wall) is float and type(body) is bytes
     return typed and seal(sequence, wall, body) == crc

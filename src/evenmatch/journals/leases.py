@@ -1,4 +1,4 @@
-"""When a lease that another machine holds is over: by what one saw, on one's own clock.
+"""Judges on this machine's clock when a lease that another machine holds is over.
 
 No two machines have the same time, and a clock may be set. So a journal that machines share stores
 how long a lease lasts and how often it was renewed, and never when it ends. Who wants to take it
@@ -19,7 +19,7 @@ Renewal: TypeAlias = tuple[str, int, int]
 
 
 class LeaseWatch:
-    """Remembers since when each shard's lease has not been renewed.
+    """Remembers for how long each shard's lease has not been renewed.
 
     Args:
         clock: Monotonic seconds.
@@ -54,7 +54,7 @@ class LeaseWatch:
         return max(0.0, since + ttl - now)
 
     def check_over(self, shard: str, renewal: Renewal, ttl: float, newcomer: str) -> None:
-        """Refuse a newcomer as long as the lease is not over.
+        """Refuse a new owner while the lease is not over.
 
         Raises:
             StaleOwner: It is not, as far as was seen here.

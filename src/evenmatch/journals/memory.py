@@ -16,9 +16,9 @@ from evenmatch.journals.head import (
     check_append,
     check_snapshot,
     first_to_read,
-    granted,
+    grant_lease,
     is_intact,
-    missing,
+    missing_record_error,
     sealer,
 )
 
@@ -43,7 +43,7 @@ class StoredShard(msgspec.Struct):
 
 
 class MemoryJournal:
-    """Keeps the promises of the port as long as the process lives.
+    """A journal that lasts as long as its process.
 
     Only encoded bytes are stored, so a record that cannot be encoded is refused here too, and
     changing an object after it was appended does not change the journal.
@@ -72,7 +72,7 @@ class MemoryJournal:
     async def lease(self, shard: str, owner: str, ttl: float) -> int:
         """Become or stay the owner of a shard and return the epoch."""
         shelf = self._shelf(shard)
-        shelf.head = granted(shelf.head, shard, owner=owner, ttl=ttl, now=float(self.wall()))
+        shelf.head = grant_lease(shelf.head, shard, owner=owner, ttl=ttl, now=float(self.wall()))
         return shelf.head.epoch
 
     async def begin(self, shard: str, segment: Segment) -> None:
@@ -114,7 +114,7 @@ class MemoryJournal:
                 yield opener.open(row.sequence, row.wall, row.crc, row.body)
                 found = row.sequence
         if found < last_seq:
-            raise missing(shard, found + 1, last_seq)
+            raise missing_record_error(shard, found + 1, last_seq)
 
     async def snapshot(self, shard: str, seq: int, state: bytes) -> None:
         """Store the state after record `seq`; the last two are kept, and what they do not cover."""

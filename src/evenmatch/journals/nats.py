@@ -64,7 +64,7 @@ LOOK_AGAIN = 0.1
 
 
 class NatsHead(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What a message of a shard's log says before the records.
+    """The facts in the head of a message of a shard's log.
 
     Args:
         kind: What it is for.
@@ -103,7 +103,7 @@ class Tip(msgspec.Struct, frozen=True, gc=False):
 
 
 class StoredDocument(msgspec.Struct, frozen=True, gc=False):
-    """A snapshot: where its parts are, and its checksum."""
+    """A snapshot: the name of its parts, and its checksum."""
 
     sequence: int
     wall: float
@@ -200,8 +200,8 @@ class NatsJournal:
     async def begin(self, shard: str, segment: Segment) -> None:
         """Note who writes from `segment.first_seq` on."""
 
-        def add(kept: list[Segment]) -> list[Segment]:
-            known = {each.first_seq: each for each in kept}
+        def add(segments: list[Segment]) -> list[Segment]:
+            known = {each.first_seq: each for each in segments}
             known[segment.first_seq] = in_place_of(known.get(segment.first_seq), segment)
             return sorted(known.values(), key=lambda each: each.first_seq)
 
@@ -422,10 +422,10 @@ class NatsJournal:
         new = StoredDocument(seq, wall, crc, await self._documents.put_parts(shard, body))
         gone: list[StoredDocument] = []
 
-        def add(kept: list[StoredDocument]) -> list[StoredDocument]:
-            others = [each for each in kept if each.sequence != seq]
+        def add(documents: list[StoredDocument]) -> list[StoredDocument]:
+            others = [each for each in documents if each.sequence != seq]
             present = sorted([*others, new], key=lambda each: each.sequence)[-SNAPSHOTS_KEPT:]
-            gone[:] = [each for each in kept if each not in present]
+            gone[:] = [each for each in documents if each not in present]
             return present
 
         await self._documents.change(shard, "snapshots", list[StoredDocument], add)
@@ -434,8 +434,8 @@ class NatsJournal:
 
     async def latest_snapshot(self, shard: str) -> StoredSnapshot | None:
         """Return the newest snapshot whose checksum holds, or None."""
-        kept = await self._documents.get(shard, "snapshots", list[StoredDocument])
-        for each in reversed(kept):
+        documents = await self._documents.get(shard, "snapshots", list[StoredDocument])
+        for each in reversed(documents):
             if (body := await self._intact(shard, each)) is not None:
                 return StoredSnapshot(each.sequence, each.wall, body)
         return None
@@ -451,12 +451,12 @@ class NatsJournal:
 
     async def forget(self, shard: str, before: float) -> int:
         """Delete some batches that are older, and that two intact snapshots cover."""
-        kept = await self._documents.get(shard, "snapshots", list[StoredDocument])
+        documents = await self._documents.get(shard, "snapshots", list[StoredDocument])
         tip = await self._tip(shard)
-        bodies = [await self._intact(shard, each) for each in kept]
-        if len(kept) < SNAPSHOTS_KEPT or None in bodies:
+        bodies = [await self._intact(shard, each) for each in documents]
+        if len(documents) < SNAPSHOTS_KEPT or None in bodies:
             return 0
-        covered, count, last, parts = kept[0].sequence, 0, 0, list[str]()
+        covered, count, last, parts = documents[0].sequence, 0, 0, list[str]()
         until, seen = 0, 0
         async with aclosing(self._log(shard, 1, tip.at)) as log:
             async for message, head in log:
@@ -502,8 +502,8 @@ class NatsJournal:
 
     async def snapshots(self, shard: str) -> list[StoredSnapshot]:
         """Return the intact snapshots, the oldest first."""
-        kept = await self._documents.get(shard, "snapshots", list[StoredDocument])
-        bodies = [(each, await self._intact(shard, each)) for each in kept]
+        documents = await self._documents.get(shard, "snapshots", list[StoredDocument])
+        bodies = [(each, await self._intact(shard, each)) for each in documents]
         return [
             StoredSnapshot(each.sequence, each.wall, body)
             for each, body in bodies

@@ -1,4 +1,4 @@
-"""The connection under the NATS journal: opening it, its streams, requests, their errors.
+"""The connection of the NATS journal: opens it and its streams, sends requests, maps errors.
 
 Two streams hold a journal. `NAME-log` has one subject for each shard, on which every message is
 published with the sequence of the one before it, so that of several writers one gets through.
@@ -43,7 +43,7 @@ _T = TypeVar("_T")
 
 
 class NatsAddress(msgspec.Struct, frozen=True):
-    """What an address says.
+    """The parts of an address.
 
     Args:
         servers: One URL for each server.
@@ -57,7 +57,7 @@ class NatsAddress(msgspec.Struct, frozen=True):
 
 
 def parse_address(address: str) -> NatsAddress:
-    """Return what `nats://[USER:PASSWORD@]HOST:PORT[,HOST:PORT...][?replicas=3]` says.
+    """Return the parts of `nats://[USER:PASSWORD@]HOST:PORT[,HOST:PORT...][?replicas=3]`.
 
     Without `replicas` there are three where three servers or more are named, and otherwise one.
 
@@ -84,14 +84,14 @@ def parse_address(address: str) -> NatsAddress:
 
 
 class NatsMessage(msgspec.Struct, frozen=True, gc=False):
-    """A stored message: its sequence in the stream, and what it holds."""
+    """A stored message: its sequence in the stream, and its body."""
 
     seq: int
     data: bytes
 
 
 class NatsLink:
-    """A connection that is opened when it is needed, and thrown away after each error.
+    """A connection that is opened on demand, and dropped after each error.
 
     Args:
         address: Where the servers are.
@@ -141,7 +141,7 @@ class NatsLink:
         return ".".join((self.state, _token(shard), *parts))
 
     async def largest(self) -> int:
-        """Return how many bytes fit into a message."""
+        """Return how many bytes a message may have."""
         client = await self._open()
         return client.max_payload - HEADROOM
 

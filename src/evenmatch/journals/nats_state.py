@@ -1,4 +1,4 @@
-"""What the NATS journal keeps beside its logs: a witness of their ends, and documents."""
+"""Documents that the NATS journal keeps beside its logs, and a witness of where each log ends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Item = TypeVar("_Item")
 
 
 class ShardWitness:
-    """Keeps where shards end beside their logs, now and then.
+    """Notes from time to time, beside the logs, where each shard's log ends.
 
     It is never ahead of the log, and so never accuses an intact one; it may lag behind, and is
     then a weaker witness.
@@ -79,7 +79,7 @@ class ShardWitness:
 
 
 class Documents:
-    """Keeps what is not a log: small lists, and bytes of any length in parts.
+    """Stores what is not a log: small lists, and bytes of any length in parts.
 
     Args:
         link: Where.
@@ -103,7 +103,7 @@ class Documents:
         kind: type[list[_Item]],
         work: Callable[[list[_Item]], list[_Item]],
     ) -> None:
-        """Put the list in its place that `work` makes of it, whoever else changes it meanwhile."""
+        """Replace a list by what `work` makes of it, although others may change it meanwhile."""
         subject = self._link.state_subject(shard, name)
         for _ in range(ATTEMPTS):
             at, present = await self._read(shard, name, kind)

@@ -20,7 +20,7 @@ from evenmatch.journals.store import (
     Document,
     Note,
     StoredNote,
-    changed,
+    changed_document_error,
     check_body,
     check_name,
     check_notes,
@@ -76,7 +76,7 @@ class NatsStore:
                 return Document(str(message.seq), body)
             # Its parts went when another one took its place.
             if message.seq == seen:
-                raise changed(name, "NATS")
+                raise changed_document_error(name, "NATS")
             seen = message.seq
 
     async def put(self, name: str, body: bytes, expected: str | None = None) -> str | None:
@@ -141,14 +141,14 @@ class NatsStore:
             width *= 4
 
     async def _notes(self, start: int, most: int) -> list[StoredNote]:
-        found: list[StoredNote] = []
+        notes: list[StoredNote] = []
         everything = f"{self._link.notes}.>"
         async with aclosing(self._link.messages(self._link.notes, everything, start)) as messages:
             async for message in messages:
-                if len(found) == most:
+                if len(notes) == most:
                     break
-                found.append(StoredNote(message.seq, message.data))
-        return found
+                notes.append(StoredNote(message.seq, message.data))
+        return notes
 
     async def close(self) -> None:
         """Close the connection."""

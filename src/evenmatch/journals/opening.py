@@ -48,7 +48,7 @@ nats://HOST:PORT[,...] or sqlite:PATH, got 'valkey://localhost'
 
 
 def folder_beside(address: str, *, game: str = "") -> Path:
-    """Return the folder of what a game keeps beside a journal in a file of SQLite.
+    """Return the folder for what a game keeps beside a journal in a SQLite file.
 
     >>> folder_beside("sqlite:games/night.db").as_posix()
     'games/night.db-beside'
@@ -122,7 +122,7 @@ def _place_and_name(address: str, game: str) -> tuple[str, str]:
 
 
 def check_address(address: str) -> None:
-    """Refuse what is no address of a journal.
+    """Refuse a text that is no address of a journal.
 
     Raises:
         ConfigError: It is none.
@@ -133,7 +133,7 @@ def check_address(address: str) -> None:
     else:
         is_one = scheme == "sqlite" and bool(colon and rest)
     if not is_one:
-        raise ConfigError(f"a journal is {FORMS}, got {shown(address)!r}")
+        raise ConfigError(f"a journal is {FORMS}, got {without_password(address)!r}")
 
 
 def is_shared(address: str) -> bool:
@@ -145,10 +145,10 @@ def is_shared(address: str) -> bool:
     return "://" in address
 
 
-def shown(address: str) -> str:
+def without_password(address: str) -> str:
     """Return an address without the password, for logs and messages.
 
-    >>> shown("postgresql://evenmatch:secret@db/games")
+    >>> without_password("postgresql://evenmatch:secret@db/games")
     'postgresql://db/games'
     """
     scheme, slashes, rest = address.partition("://")

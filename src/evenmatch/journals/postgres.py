@@ -487,12 +487,12 @@ def _row(shard: str, seq: int, wall: float, body: bytes) -> tuple[str, int, floa
 
 
 def seal_of(shard: str, *values: object) -> int:
-    """Return a checksum of parts of a head."""
+    """Return the checksum of the parts of a head."""
     return crc32(msgspec.json.encode((shard, values)))
 
 
 class Statements:
-    """Everything that is asked of the database.
+    """All SQL statements of the journal.
 
     Args:
         schema: Where the tables are.

@@ -1,4 +1,4 @@
-"""The connections under the PostgreSQL journal: opening them, their tables, their errors."""
+"""The connections of the PostgreSQL journal: opens them, makes tables, maps errors."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _T = TypeVar("_T")
 
 
 class PostgresLink:
-    """A connection that is opened when it is needed, and thrown away after each error.
+    """A connection that is opened on demand, and dropped after each error.
 
     Args:
         url: Where the server is, with user, password and database.
@@ -270,7 +270,7 @@ def hosts_of(url: str) -> list[str]:
 
 
 def place_of(url: str) -> str:
-    """Return what of an address may be shown: neither user nor password.
+    """Return the part of an address that may be shown, without user and password.
 
     >>> place_of("postgresql://evenmatch:secret@db-1:5432,db-2/games")
     'db-1:5432,db-2/games'

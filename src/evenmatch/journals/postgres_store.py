@@ -18,7 +18,7 @@ from evenmatch.journals.store import (
     Document,
     Note,
     StoredNote,
-    changed,
+    changed_document_error,
     check_body,
     check_name,
     check_notes,
@@ -88,7 +88,7 @@ class PostgresStore:
             return None
         revision, crc, body = row
         if seal_document(name, body) != crc:
-            raise changed(name, "PostgreSQL")
+            raise changed_document_error(name, "PostgreSQL")
         return Document(str(revision), body)
 
     async def put(self, name: str, body: bytes, expected: str | None = None) -> str | None:

@@ -1,4 +1,4 @@
-"""A journal file read by somebody who is not its server: nothing is written, nobody is held up."""
+"""Reads a journal file without being its server: writes nothing, and holds nobody up."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import msgspec
 from evenmatch.engine.records import Record
 from evenmatch.errors import ConfigError, JournalError, JournalUnavailable
 from evenmatch.journals.base import Entry, Segment
-from evenmatch.journals.head import EntryReader, is_intact, missing, sealer
+from evenmatch.journals.head import EntryReader, is_intact, missing_record_error, sealer
 from evenmatch.journals.sqlite import FILE_NAME
-from evenmatch.journals.sqlite_file import advised, examine
+from evenmatch.journals.sqlite_file import examine, translate_errors
 
 
 def journal_of(data: Path) -> Path:
@@ -33,8 +33,8 @@ def journal_of(data: Path) -> Path:
 
 @contextmanager
 def read_only(path: Path) -> Iterator[sqlite3.Connection]:
-    """Give a connection that cannot write; what SQLite says becomes our errors."""
-    with advised(path):
+    """Yield a connection that cannot write; errors of SQLite become ours."""
+    with translate_errors(path):
         uri = f"{path.resolve().as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
             # Damaged text must reach the checksum instead of stopping in the decoder.
@@ -101,7 +101,7 @@ def _gone(connection: sqlite3.Connection, shard: str, first: int, last: int) -> 
     """Return the error for a record that is not there: all before it may be gone as well."""
     kept = first_of(connection, shard)
     if kept is not None and kept <= first:
-        return missing(shard, first, last)
+        return missing_record_error(shard, first, last)
     return JournalUnavailable(
         f"the server deleted the oldest records of shard {shard!r} while they were read "
         "(keep_days): run the command again"
@@ -109,7 +109,7 @@ def _gone(connection: sqlite3.Connection, shard: str, first: int, last: int) -> 
 
 
 def segments(connection: sqlite3.Connection, shard: str) -> list[Segment]:
-    """Return who wrote from where on, in order; what is damaged is left out."""
+    """Return the writers of all stretches in order; damaged rows are left out."""
     bodies = _intact(connection, shard, "segments").values()
     return [msgspec.json.decode(body, type=Segment) for body in bodies]
 

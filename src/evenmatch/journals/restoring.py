@@ -1,4 +1,4 @@
-"""A journal in a file brought to a server: into PostgreSQL or NATS, where there is none yet.
+"""Copies a journal from a file to a server: into PostgreSQL or NATS, where there is none yet.
 
 PostgreSQL takes all of it in one transaction. In NATS the shard is held by an owner of its own
 until the last message is there, so that no server begins with half of it; what fails on the way is
@@ -25,7 +25,7 @@ from evenmatch.journals.head import TTL_MAX, sealer
 from evenmatch.journals.nats import NatsHead, NatsJournal, StoredDocument, encode_head
 from evenmatch.journals.nats_link import NatsLink, parse_address
 from evenmatch.journals.nats_state import Documents
-from evenmatch.journals.opening import open_on_server, open_store, shown
+from evenmatch.journals.opening import open_on_server, open_store, without_password
 from evenmatch.journals.postgres import PostgresJournal, seal_of
 from evenmatch.journals.postgres_link import LOCK, Connection, PostgresLink
 from evenmatch.journals.reading import (
@@ -97,7 +97,7 @@ class FileShard:
 def bring_to_server(
     path: Path, address: str, documents: dict[str, bytes], say: Callable[[str, int, int], None]
 ) -> dict[str, int]:
-    """Bring a journal and what lies beside it to a server that has none.
+    """Copy a journal, and what lies beside it, to a server that has none.
 
     Args:
         path: The file, which is whole.
@@ -158,11 +158,11 @@ async def _compare(journal: PostgresJournal | NatsJournal, shard: FileShard, say
         )
 
 
-def refused(place: str, shards: Sequence[str]) -> ConfigError:
+def target_in_use_error(place: str, shards: Sequence[str]) -> ConfigError:
     """Return the error for a target that is in use."""
     return ConfigError(
-        f"there is a journal at {shown(place)} already (shard {', '.join(shards)}): name another "
-        "database, or another game with #GAME behind the address"
+        f"there is a journal at {without_password(place)} already (shard {', '.join(shards)}): "
+        "name another database, or another game with #GAME behind the address"
     )
 
 
@@ -175,7 +175,7 @@ async def _fill_postgres(journal: PostgresJournal, shards: Sequence[FileShard], 
             # No server may begin meanwhile.
             await connection.execute(f"LOCK TABLE {journal.schema}.heads IN EXCLUSIVE MODE")
             if present := await journal.shards():
-                raise refused(journal.url, present)
+                raise target_in_use_error(journal.url, present)
             for shard in shards:
                 await _fill_postgres_shard(connection, journal.schema, shard, say)
 
@@ -216,7 +216,7 @@ async def _fill_nats(journal: NatsJournal, shards: Sequence[FileShard], say: Say
     begun: list[str] = []
     try:
         if present := await journal.shards():
-            raise refused(journal.address, present)
+            raise target_in_use_error(journal.address, present)
         for shard in shards:
             await _fill_nats_shard(link, journal.address, shard, begun, say)
     except BaseException:
@@ -238,7 +238,7 @@ async def _fill_nats_shard(
     held = NatsHead("lease", writer, UNFINISHED, 1, TTL_MAX, 1, shard.first_seq - 1)
     at = await link.publish(subject, encode_head(held, name, b""), 0)
     if at is None:
-        raise refused(address, [name])
+        raise target_in_use_error(address, [name])
     begun.append(name)
     for batch in shard.batches(say):
         parts, body = "", batch.body
@@ -260,7 +260,7 @@ async def _fill_nats_shard(
         )
         at = await link.publish(subject, encode_head(head, name, body), at)
         if at is None:
-            raise refused(address, [name])
+            raise target_in_use_error(address, [name])
     stored = [
         StoredDocument(
             each.sequence,
@@ -276,4 +276,4 @@ async def _fill_nats_shard(
     end = (shard.last_seq, shard.last_wall)
     free = NatsHead("lease", writer, OWNER, 2, FREE, 2, *end, format=number)
     if await link.publish(subject, encode_head(free, name, b""), at) is None:
-        raise refused(address, [name])
+        raise target_in_use_error(address, [name])

@@ -39,9 +39,9 @@ from evenmatch.journals.head import (
     check_append,
     check_snapshot,
     first_to_read,
-    granted,
+    grant_lease,
     is_intact,
-    missing,
+    missing_record_error,
     sealer,
 )
 from evenmatch.journals.sqlite_file import (
@@ -143,7 +143,7 @@ class SqliteJournal:
             self._in_place.check()
             with transaction(connection):
                 present = _head(connection, shard)
-                head = granted(present, shard, owner=owner, ttl=ttl, now=float(self.wall()))
+                head = grant_lease(present, shard, owner=owner, ttl=ttl, now=float(self.wall()))
                 put_head(connection, shard, head)
             return head.epoch
 
@@ -260,7 +260,7 @@ def record_rows(
 def put_row(
     connection: sqlite3.Connection, *, table: str, row: tuple[str, int, float, bytes]
 ) -> None:
-    """Put a snapshot or a segment in its place: shard, sequence, wall time and body."""
+    """Write a snapshot or a segment: shard, sequence, wall time and body."""
     shard, seq, wall, body = row
     connection.execute(
         f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?, ?, ?)",
@@ -286,7 +286,7 @@ def _head(connection: sqlite3.Connection, shard: str) -> JournalHead | None:
 
 
 def put_head(connection: sqlite3.Connection, shard: str, head: JournalHead) -> None:
-    """Put the head of a shard in its place."""
+    """Write the head of a shard."""
     values = msgspec.structs.astuple(head)
     connection.execute(
         "INSERT OR REPLACE INTO heads VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -335,7 +335,7 @@ def _slice(connection: sqlite3.Connection, shard: str, first: int, last_seq: int
     finally:
         cursor.close()  # ends the read transaction, so that checkpoints can go on
     if not entries:
-        raise missing(shard, first, last_seq)
+        raise missing_record_error(shard, first, last_seq)
     return entries
 
 

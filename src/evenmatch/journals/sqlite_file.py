@@ -1,4 +1,4 @@
-"""The file under the SQLite journal: opening it, its tables, its threads, its errors."""
+"""The file of the SQLite journal: opens it, makes tables, runs threads, maps errors."""
 
 from __future__ import annotations
 
@@ -111,13 +111,13 @@ class ConnectionThread:
         self._pool.shutdown()
 
     def _guarded(self, work: Callable[[], _T]) -> _T:
-        with advised(self._path):
+        with translate_errors(self._path):
             return work()
 
 
 @contextmanager
-def advised(path: Path) -> Iterator[None]:
-    """Turn what SQLite says into our errors, with advice."""
+def translate_errors(path: Path) -> Iterator[None]:
+    """Turn errors of SQLite into ours, with advice."""
     try:
         yield
     except sqlite3.Error as error:
@@ -161,7 +161,7 @@ def examine(path: Path) -> None:
 
     if not path.exists():
         _check_ends(path, ends, {})
-    with advised(path):
+    with translate_errors(path):
         look(path, judge)
 
 
@@ -230,7 +230,7 @@ def _create(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def raise_format(connection: sqlite3.Connection, number: int) -> None:
-    """Note that from here on it may hold what versions with older formats could not read."""
+    """Note that the journal may now hold what versions with older formats cannot read."""
     if _number(connection, "PRAGMA user_version") < number:
         connection.execute(f"PRAGMA user_version = {number:d}")
 
@@ -411,7 +411,7 @@ PARTS = ("", "-wal", "-shm")
 
 
 class FileIdentity:
-    """Remembers which files a journal's names stood for; one thread calls it.
+    """Remembers which files a journal's names referred to; one thread calls it.
 
     Args:
         path: The journal's file.

@@ -159,8 +159,8 @@ def seal_document(name: str, body: bytes) -> int:
     return crc32(body, crc32(name.encode()))
 
 
-def changed(name: str, where: str) -> JournalCorrupt:
-    """Return the error for a document that is not what was put."""
+def changed_document_error(name: str, where: str) -> JournalCorrupt:
+    """Return the error for a document that is not as it was stored."""
     return JournalCorrupt(
         f"{name} in {where} fails its checksum: keep what is there for inspection and restore a "
         "copy"
@@ -168,7 +168,7 @@ def changed(name: str, where: str) -> JournalCorrupt:
 
 
 class StoredMemory(msgspec.Struct):
-    """What a store in memory holds."""
+    """The contents of a store in memory."""
 
     documents: dict[str, tuple[int, int, bytes]] = msgspec.field(default_factory=dict)
     series: dict[str, deque[StoredNote]] = msgspec.field(default_factory=dict)
@@ -178,7 +178,7 @@ class StoredMemory(msgspec.Struct):
 
 
 class MemoryStore:
-    """Keeps the promises of the port as long as the process lives.
+    """A store that lasts as long as its process.
 
     Args:
         shelf: What another one stored.
@@ -196,7 +196,7 @@ class MemoryStore:
             return None
         revision, crc, body = found
         if seal_document(name, body) != crc:
-            raise changed(name, "memory")
+            raise changed_document_error(name, "memory")
         return Document(str(revision), body)
 
     async def put(self, name: str, body: bytes, expected: str | None = None) -> str | None:

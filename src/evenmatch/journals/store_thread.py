@@ -1,4 +1,4 @@
-"""A store for those who cannot await: a thread asks, and keeps what it saw last.
+"""A store for code that cannot await: a thread asks the server, and keeps the last answer.
 
 Keys are judged and notes are taken amid requests, where nobody may wait for a server. So a thread
 with an event loop of its own keeps the connection. It looks at a document again and again, and
@@ -37,7 +37,7 @@ _T = TypeVar("_T")
 
 
 class DocumentObservation(msgspec.Struct, frozen=True):
-    """What was seen of a document.
+    """The last known version of a document.
 
     Args:
         document: None if it was not there.
@@ -49,7 +49,7 @@ class DocumentObservation(msgspec.Struct, frozen=True):
 
 
 class StoreThread:
-    """A store behind a thread; every call may come from any thread.
+    """A store behind a thread; any thread may call it.
 
     Args:
         open_store: Returns the store; it is called in the thread.
@@ -114,7 +114,7 @@ class StoreThread:
         self._begin(self._watch(name))
 
     def seen(self, name: str) -> DocumentObservation:
-        """Return what was seen last of a watched document; nobody waits."""
+        """Return the last known version of a watched document, without waiting."""
         return self._seen[name]
 
     def age(self, name: str) -> float:
@@ -124,7 +124,7 @@ class StoreThread:
     # Notes
 
     def note(self, series: str, body: bytes) -> None:
-        """Take a note, which is stored soon; nobody waits."""
+        """Store a note soon, without waiting."""
         with self._lock:
             if len(body) > NOTE_BYTES_MAX:
                 self._lost += 1
@@ -151,7 +151,7 @@ class StoreThread:
 
     @property
     def trouble(self) -> JournalError | None:
-        """Return why notes are not stored now, None if they are."""
+        """Return why notes cannot be stored now, None if they can."""
         return self._trouble
 
     @property
@@ -177,8 +177,8 @@ class StoreThread:
         while True:
             await asyncio.sleep(self._look_every)
             with suppress(JournalError):
-                found = await self._store.get(name)
-                self._seen[name] = DocumentObservation(found, self._clock())
+                document = await self._store.get(name)
+                self._seen[name] = DocumentObservation(document, self._clock())
 
     async def _store_notes(self) -> None:
         while True:
@@ -235,7 +235,8 @@ class StoreThread:
         except TimeoutError:
             future.cancel()
             raise JournalUnavailable(
-                f"what is kept beside the journal did not come within {patience:g} s: try again"
+                f"the documents beside the journal could not be read within {patience:g} s: "
+                "try again"
             ) from None
 
 

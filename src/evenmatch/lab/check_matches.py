@@ -75,7 +75,7 @@ class MatchCheck:
             yield f"quality must be in [0, 1], got {line.quality}"
         queue = self._queues.get(line.queue)
         if queue is None:
-            yield f"no queue is called {line.queue}; there is {', '.join(self._queues)}"
+            yield f"no queue is called {line.queue}; allowed: {', '.join(self._queues)}"
         else:
             yield from _seats(line, queue)
 

@@ -201,13 +201,16 @@ def _properties(expression: Expression) -> list[Property]:
     return [expression] if isinstance(expression, Property) else []
 
 
-def _words(drawn: Distribution) -> str:
-    if isinstance(drawn, Uniform):
-        return f"uniformly from {drawn.min:g} to {drawn.max:g}"
-    if isinstance(drawn, Normal):
-        return f"normally around {drawn.mean:g} with deviation {drawn.deviation:g}, from 0 on"
-    assert isinstance(drawn, Choice)
-    values = [f"{each:g}" if isinstance(each, float) else _text(each) for each in drawn.values]
+def _words(distribution: Distribution) -> str:
+    if isinstance(distribution, Uniform):
+        return f"uniformly from {distribution.min:g} to {distribution.max:g}"
+    if isinstance(distribution, Normal):
+        mean, deviation = distribution.mean, distribution.deviation
+        return f"normally around {mean:g} with deviation {deviation:g}, from 0 on"
+    assert isinstance(distribution, Choice)
+    values = [
+        f"{each:g}" if isinstance(each, float) else _text(each) for each in distribution.values
+    ]
     shown = ", ".join(values[:6]) + (f" and {len(values) - 6} more" if len(values) > 6 else "")
     return f"from {shown}"
 

@@ -22,7 +22,7 @@ from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import NewTicket, Ticket
 from evenmatch.policies.base import Policy
 from evenmatch.policies.registry import check_kernels, parse_policy
-from evenmatch.simulation.arrivals.arrivals import arrivals_of, recorded
+from evenmatch.simulation.arrivals.arrivals import arrivals_of, recorded_arrivals
 from evenmatch.simulation.arrivals.recording import Check
 from evenmatch.simulation.arrivals.stream import Arrival, ArrivalStream, BadRows
 from evenmatch.simulation.compiled.compilable import (
@@ -403,8 +403,8 @@ def _stream(
             )
         return arrivals_of(world.arrivals, seeds, queues=world.queues, check=check)
     if isinstance(given, str | Path):
-        own = recorded(given, world.arrivals)
-        return arrivals_of(own, seeds, queues=world.queues, check=check)
+        arrivals = recorded_arrivals(given, world.arrivals)
+        return arrivals_of(arrivals, seeds, queues=world.queues, check=check)
     if not isinstance(given, Iterable):
         raise ConfigError(
             "arrivals must be a file's path, or a sequence of Tickets or Arrivals, "

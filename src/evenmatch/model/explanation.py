@@ -1,6 +1,6 @@
-"""Why a ticket still waits, as facts: what an explanation says about one ticket.
+"""Why a ticket still waits: the facts that an explanation gives about one ticket.
 
-Instants are engine time in seconds, as `enqueued_at` is; what lies never ahead is null.
+Times are engine time in seconds, like `enqueued_at`; what will never happen is null.
 """
 
 from __future__ import annotations
@@ -9,23 +9,23 @@ import msgspec
 
 
 class Tolerance(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What one rule makes of the other tickets of the queue, seen from this ticket.
+    """Which other tickets of the queue one rule keeps apart from this ticket.
 
     Args:
-        rule: The kind.
-        attribute: What it compares, or ""; the name of a rule of a rule set.
-        unit: `difference`, `relative` (a share of one's own value) or `percentile`.
-        accept: Whose limit must have reached the gap: that of `both`, or of `either`.
+        rule: The kind of the rule.
+        attribute: The attribute that it compares, or ""; for a rule of a rule set, its name.
+        unit: `difference`, `relative` (a fraction of the ticket's own value) or `percentile`.
+        accept: Whose limit must allow the gap: those of `both` tickets, or that of `either`.
         limit: This ticket's limit now.
-        next_at: When it changes next; now, if it grows all the time; null if it never will.
-        next_limit: The limit then; null if it grows all the time, or not at
-            all, and for a rule of a rule set, which has no limit.
-        final: The limit that it ends at; null if it grows without an end.
-        is_pairwise: Whether two tickets alone can break the rule. Where it looks at the whole
-            match, no single ticket is blocked by it.
-        blocks: Tickets that it keeps apart from this one now.
-        blocks_alone: Those of them whom nothing else keeps apart from this one.
-        blocks_forever: Those of `blocks` whom no wait lets in.
+        next_at: When the limit changes next; now, if it grows all the time; null if it never will.
+        next_limit: The limit at that time; null if it grows all the time or not at all, and for a
+            rule of a rule set, which has no limit.
+        final: The final limit; null if it grows without end.
+        is_pairwise: Whether two tickets alone can break the rule. A rule about the whole match
+            blocks no single ticket.
+        blocks: How many tickets it keeps apart from this one now.
+        blocks_alone: How many of these nothing else keeps apart from this one.
+        blocks_forever: How many of `blocks` it keeps apart however long they wait.
     """
 
     rule: str
@@ -43,13 +43,13 @@ class Tolerance(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Acceptance(msgspec.Struct, frozen=True, gc=False):
-    """Who accepts whom, of the other tickets that fit into a match with this one.
+    """How many other tickets that fit into a match with this one accept it, or are accepted.
 
     Args:
         both: They accept this one, and it accepts them.
         only_they: They accept this one, and it does not accept them yet.
         only_you: It accepts them, and they do not accept it yet.
-        neither: Nobody of both accepts.
+        neither: Neither accepts the other.
     """
 
     both: int
@@ -59,18 +59,18 @@ class Acceptance(msgspec.Struct, frozen=True, gc=False):
 
 
 class Seats(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What sizes, sides and roles have to say.
+    """Whether party sizes, sides and roles allow a match.
 
     Args:
-        misfits: Tickets that can be in no match with this one, whatever the rules say: of a size,
-            with a side or with roles that do not go together.
-        fills: Whether this one and tickets that may play with it now can fill a match.
-        fills_without_rules: Whether they could if no rule kept anybody apart.
-        players_missing: Players that are missing for a match, the smallest that may start: seats
-            that this one and those who may play with it leave empty, as their parties and roles
-            go together. In a queue with roles and parties it is a number that is missing at least.
-        roles_missing: How many of these have to play a role at least, by role.
-        sizes_missing: Sizes of parties each of which alone would complete a match.
+        misfits: Tickets that can never be in a match with this one, whatever the rules say, because
+            their sizes, sides or roles do not fit together.
+        fills: Whether this ticket and those that may play with it now can fill a match.
+        fills_without_rules: Whether they could if no rule kept tickets apart.
+        players_missing: How many players are missing from the smallest match that may start: the
+            seats that this ticket and those that may play with it leave empty. In a queue with
+            roles and parties it is a lower bound.
+        roles_missing: How many of the missing players must at least play each role.
+        sizes_missing: Party sizes with which a single party would complete a match.
     """
 
     misfits: int
@@ -85,14 +85,15 @@ class Prospect(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A match that this ticket could play.
 
     Args:
-        at: The instant from which on every rule allows it; not after now if it is legal already.
-        tickets: Ids by age, this one included.
-        teams: Ids by team.
-        quality: As of any match; null where nothing is scaled.
-        cost: Criteria and waiting together, if it is made at `at`, or now if that is later.
-        criteria_cost: The criteria's part of it.
-        is_exact: Whether it is the best of all legal matches, or the first that becomes legal;
-            else the best that a short search has found.
+        at: The time from which every rule allows it; not later than now if it is already legal.
+        tickets: Ids of the tickets, the longest waiting first, including this one.
+        teams: Ids of the tickets by team.
+        quality: The quality, as for any match; null if no criterion is scaled.
+        cost: Cost of criteria and waiting together, if the match is made at `at`, or now if that is
+            later.
+        criteria_cost: The part of `cost` that comes from the criteria.
+        is_exact: Whether it is proved to be the best legal match, or the first to become legal;
+            otherwise it is the best that a short search has found.
     """
 
     at: float
@@ -108,12 +109,14 @@ class Reason(msgspec.Struct, frozen=True, gc=False):
     """Why no match is made now.
 
     Args:
-        code: For programs: `paused`, `policy_failed`, `delayed`, `held`, `computing`, `round`,
-            `policy`, `alone`, `seats`, `not_yet`, `never`, `rules`; and among the longest waiting
-            `not_searched`, where whole matches are looked for on top only.
-        text: The same as a clause for people.
-        until: Engine time until which it holds, where that is known. Of `policy`, it is when it
-            means to make a match, or does at the latest, or else when it looks again.
+        code: A word for programs: `paused`, `policy_failed`, `delayed`, `held`, `computing`,
+            `round`, `policy`, `alone`, `seats`, `not_yet`, `never` or `rules`; in the list of the
+            longest waiting also `not_searched`, since whole matches are searched only for its first
+            tickets.
+        text: The same for people, as a clause.
+        until: Engine time until which the reason holds, if that is known. For `policy` it is when
+            the policy intends to make a match, or will at the latest, or otherwise when it decides
+            next.
     """
 
     code: str
@@ -122,26 +125,27 @@ class Reason(msgspec.Struct, frozen=True, gc=False):
 
 
 class QueuePart(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A ticket in one queue.
+    """What holds for a ticket in one of its queues.
 
     Args:
-        queue: Name.
+        queue: The queue's name.
         policy: The SPEC of its policy.
-        others: Other tickets that wait there.
-        compared: Those of them that were compared; fewer than `others` only where a rule can be
-            compared ticket by ticket alone and many wait.
-        allowed: Tickets that sizes, sides, roles and rules allow in a match with this one now.
-        rules: In the order of the queue, those of the policy last.
+        others: How many other tickets wait there.
+        compared: How many of them were compared. These are fewer than `others` only if many wait
+            and a rule must be checked ticket by ticket.
+        allowed: How many tickets may be in a match with this one now, by sizes, sides, roles and
+            rules.
+        rules: The rules in the order of the queue, those of the policy last.
         acceptance: Who accepts whom.
-        seats: What sizes, sides and roles have to say.
-        now: The best match that would be legal now: the least cost of the criteria, then the
-            longest waiting partner.
-        later: The match that becomes legal first, of those that are not legal yet.
-        deadline_at: When the queue's longest wait is over.
-        at_deadline: What becomes of the ticket then: `bots`, `expire` or `keep`.
+        seats: Whether party sizes, sides and roles allow a match.
+        now: The best match that would be legal now: the one whose criteria cost least, and of equal
+            ones the one with the longest waiting partner.
+        later: Of the matches that are not legal yet, the one that becomes legal first.
+        deadline_at: When the ticket will have waited for the queue's `wait_max`.
+        at_deadline: What happens to the ticket at that time: `bots`, `expire` or `keep`.
         reason: Why no match is made now.
-        changes: What would have to change, in clauses.
-        summary: A few sentences for people, five at most, the most important first.
+        changes: What would have to change for a match, as clauses.
+        summary: At most five sentences for people, the most important first.
     """
 
     queue: str
@@ -167,12 +171,13 @@ class Check(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     Args:
         match: The proposal's id.
         queue: Its queue.
-        answer_by: Until when this ticket has to answer.
-        accepted: Tickets all of whose players have accepted.
-        awaited: Tickets whose players have not all accepted yet.
-        free_seats: Seats for which replacements are sought, since somebody declined or left.
-        repair_until: Until when they are sought; null while nobody is missing.
-        quality: Of the match as it was first proposed.
+        answer_by: The time by which this ticket must answer.
+        accepted: The tickets whose players have all accepted.
+        awaited: The tickets whose players have not all accepted yet.
+        free_seats: How many seats the server is finding replacements for, because players declined
+            or left.
+        repair_until: The time until which it does; null while nobody is missing.
+        quality: The quality of the match as it was first proposed.
     """
 
     match: str
@@ -190,15 +195,16 @@ class Explanation(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     Args:
         ticket: Its id.
-        state: As of any ticket.
-        at: The instant that it is told of.
-        wait: Seconds that it waits, or has waited.
-        players: Its size; null of an ended ticket.
-        match: The match or the proposal that it is in.
+        state: The state of the ticket.
+        at: The engine time for which all this holds.
+        wait: Seconds that it has waited so far, or waited in total.
+        players: How many players it has; null if it has ended.
+        match: The match or proposal that it is in.
         reason: Why it ended.
-        queues: A part for each queue that it waits in; none while it is proposed.
+        queues: One part for each queue that it waits in; empty while it is proposed.
         check: The ready-check that it is in.
-        summary: A few sentences for people; of several queues, the nearest match comes first.
+        summary: A few sentences for people; if it waits in several queues, the one with the nearest
+            match comes first.
     """
 
     ticket: str
@@ -214,14 +220,14 @@ class Explanation(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class LongWait(msgspec.Struct, frozen=True, gc=False):
-    """A line of the longest waiting.
+    """A ticket in the list of the longest waiting.
 
     Args:
         ticket: Its id.
-        wait: Seconds.
-        size: Players.
-        code: Of the `Reason` why no match is made.
-        summary: As in the ticket's own explanation.
+        wait: Seconds that it has waited.
+        size: How many players it has.
+        code: The code of the `Reason` why no match is made.
+        summary: The summary of the ticket's own explanation.
     """
 
     ticket: str
@@ -235,10 +241,10 @@ class LongestWaiting(msgspec.Struct, frozen=True, gc=False):
     """The longest waiting tickets of a queue.
 
     Args:
-        queue: Name.
-        at: The instant that it is told of.
-        waiting: Tickets that wait in the queue.
-        tickets: Longest waiting first.
+        queue: The queue's name.
+        at: The engine time for which all this holds.
+        waiting: How many tickets wait in the queue.
+        tickets: The tickets, the longest waiting first.
     """
 
     queue: str

@@ -14,7 +14,7 @@ Priority = Literal["low", "normal", "high"]
 
 
 class Match(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Tickets divided into teams; final unless its allocation fails.
+    """Tickets divided into teams; a match is final unless its allocation fails.
 
     Args:
         id: Unique in the shard.
@@ -24,20 +24,22 @@ class Match(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         teams: Ticket ids by team, in the order of the format's sides.
         players: Player ids by team.
         bots: Seats filled by computer players.
-        cost: Criteria and waiting together; lower is better.
-        quality: 1 - weighted mean criterion cost, waits excluded; None where no criterion
+        cost: What the criteria and the waits cost together; lower is better.
+        quality: 1 minus the weighted mean cost of the criteria, without waits; None if no criterion
             is scaled to [0, 1].
-        extends: The running match that this one fills, or None. Then `tickets`, `teams`, `players`
-            and `roles` are those of the newcomers only; `quality` and the criteria in `cost` are
-            those of the whole match with them, and the waits in it are theirs.
+        extends: The running match that this one fills, or None. In that case `tickets`, `teams`,
+            `players` and `roles` are those of the newcomers only. `quality` and the criteria in
+            `cost` are those of the whole match with them; the waits in `cost` are theirs.
         handicap: Points given to each team before the start; None if nobody gets any.
-        roles: Each player's role by team, in the order of `players`; None where there are none.
-        region: Where it is played: the best region for all; None where none is compared or common.
-        latency_delta: By team and player, milliseconds above the player's own best region.
-        hosts: Ids of players who reach everyone, best first; None where no host is asked for.
+        roles: Each player's role by team, in the order of `players`; None if there are no roles.
+        region: The region where it is played, the best one for all; None if latencies are not
+            compared or no region is common to all.
+        latency_delta: By team and player, how many milliseconds the latency to `region` is above
+            the player's lowest latency.
+        hosts: Ids of players who reach all others, best first; None if the queue asks for no hosts.
         off_side: Ids of the tickets that are on another side than they asked for; None if none is.
-        wide: Whether it was made far beyond the usual gap, so that an upset counts as between
-            equals; see `ratings.pairwise_results`.
+        wide: Whether it was made far beyond the usual gap, so that an upset counts as a result
+            between equals; see `ratings.pairwise_results`.
     """
 
     id: str

@@ -99,7 +99,7 @@ class Format(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     side_choice: SideChoice = "insist"
 
     @property
-    def insisted(self) -> tuple[str, ...]:
+    def strict_sides(self) -> tuple[str, ...]:
         """Return the sides that tickets may insist on: none where a side is only a wish."""
         return self.sides if self.side_choice == "insist" else ()
 
@@ -109,19 +109,19 @@ class Format(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return sum(self.players)
 
     @property
-    def least(self) -> tuple[int, ...]:
+    def least_players(self) -> tuple[int, ...]:
         """Return the players whom each team needs at least."""
         return self.players_min or self.players
 
     @property
     def k_min(self) -> int:
         """Return the number of players of the smallest match."""
-        return sum(self.least)
+        return sum(self.least_players)
 
     @property
     def is_variable(self) -> bool:
         """Return whether a match may start before it is full."""
-        return self.least != self.players
+        return self.least_players != self.players
 
     @property
     def is_duel(self) -> bool:

@@ -16,9 +16,10 @@ class Player(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_u
 
     Args:
         id: The game's own id of the player.
-        rating: The player's skill; None where none is known.
-        attributes: Named facts: a number, a word, a set of words, or a map such as region -> ms.
-        roles: Roles that the player would play, preferred first; empty means any.
+        rating: The player's skill, if it is known.
+        attributes: Attributes by name: a number, a text, a set of texts, or a map such as region ->
+            milliseconds.
+        roles: Roles that the player accepts, the preferred one first; empty means any.
     """
 
     id: str
@@ -46,17 +47,17 @@ class NewTicket(
 
 
 class Ticket(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """One accepted request by one party; it never changes.
+    """A party's accepted request to play; it never changes.
 
     Args:
         id: Unique in the shard.
-        sequence: Number of acceptance, from 1; breaks ties between equal `enqueued_at`.
-        enqueued_at: Engine time of the first entry, seconds.
+        sequence: Counts the accepted tickets from 1; it breaks ties between equal `enqueued_at`.
+        enqueued_at: Engine time at which it first entered, in seconds.
         players: The party.
         queues: Where it waits.
         attributes: Facts of the party.
-        percentiles: Each player's place among the last values, where a queue compares these; see
-            `criteria.percentile`.
+        percentiles: Each player's percentile among recent values, in queues that compare
+            percentiles; see `criteria.percentile`.
     """
 
     id: str
@@ -113,9 +114,9 @@ class Rating(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """A player's skill as a rating system sees it.
 
     Args:
-        mean: The estimate, in the rating system's points.
-        deviation: Its standard deviation, in the same points, >= 0.
-        volatility: Glicko-2's volatility; None elsewhere.
+        mean: The estimated strength, in points of the rating system.
+        deviation: The standard deviation of the estimate, in the same points, >= 0.
+        volatility: Glicko-2's volatility; other systems have none.
     """
 
     mean: float

@@ -78,7 +78,7 @@ class AdaptiveBrackets(msgspec.Struct, frozen=True, kw_only=True):
         check_parameters(self)
         if self.merge_below > self.split_at:
             raise ConfigError(
-                f"adaptive_brackets: merge_below must be 1 to split_at ({self.split_at}), "
+                f"adaptive_brackets: merge_below must be from 1 to split_at ({self.split_at}), "
                 f"got {self.merge_below}"
             )
         known = memory or {}

@@ -75,13 +75,14 @@ class AdaptiveSides(msgspec.Struct, frozen=True, kw_only=True):
         del seed
         if queue.format.side_choice != "prefer":
             raise ConfigError(
-                "adaptive_sides places players against their wish at times; give queue "
-                f'{queue.name} sides and side_choice = "prefer"'
+                "adaptive_sides sometimes gives players another side than they asked for; give "
+                f'queue {queue.name} sides and side_choice = "prefer"'
             )
         check_parameters(self)
         if self.reserve > self.reopen:
             raise ConfigError(
-                f"adaptive_sides: reopen must be reserve ({self.reserve}) to 1, got {self.reopen}"
+                f"adaptive_sides: reopen must be from reserve ({self.reserve}) to 1, got "
+                f"{self.reopen}"
             )
         return AdaptiveSidesMatcher(queue, Wishes(queue.format, self, memory or {}))
 
@@ -91,17 +92,17 @@ class Wishes:
 
     Args:
         form: Seats and sides.
-        chosen: When sides are closed and opened.
+        policy: When sides are closed and opened.
         memory: What was measured before a restart.
     """
 
-    def __init__(self, form: Format, chosen: AdaptiveSides, memory: Memory) -> None:
-        self._chosen = chosen
+    def __init__(self, form: Format, policy: AdaptiveSides, memory: Memory) -> None:
+        self._chosen = policy
         self._sides = form.sides
         self._parts = [seats / form.k for seats in form.players]
         self._shares: list[float] = list(memory.get("shares", [0.0] * len(form.sides)))
         # What the weights of all arrivals and of those assumed sum to; it tends to 1.
-        self._weight: float = memory.get("weight", 1.0 if memory else min(1.0, PRIOR / chosen.span))
+        self._weight: float = memory.get("weight", 1.0 if memory else min(1.0, PRIOR / policy.span))
         self._newest: int = memory.get("newest", 0)
         self._is_new = not memory
         self.closed: frozenset[str] = frozenset(memory.get("closed", ()))

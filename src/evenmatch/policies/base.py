@@ -53,7 +53,7 @@ Memory = Mapping[str, Any]
 class Grouping(msgspec.Struct, frozen=True, gc=False):
     """One match of a decision: ticket ids in any order, bots, and the open match it fills.
 
-    A policy that has divided the tickets into teams may say so; else the engine divides them.
+    A policy may also give the teams; otherwise the engine divides the tickets into teams.
     """
 
     tickets: tuple[str, ...]
@@ -109,7 +109,7 @@ PARTS_MAX = 1024
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):
-    """What a matcher says: matches now, the next instant of its own, and at most one job."""
+    """What a matcher decides: matches to make now, when to ask it again, and at most one job."""
 
     matches: tuple[Grouping, ...] = ()
     wake_at: float = math.inf
@@ -161,9 +161,10 @@ class NoJobs:
 
 @runtime_checkable
 class Policy(Protocol):
-    """Frozen parameters plus the algorithm that decides matches.
+    """Frozen parameters, and the algorithm that makes matches with them.
 
-    What it may say beside is `policies.hooks.PolicyHooks`, its matchers `MatcherHooks`.
+    It may also have what `policies.hooks.PolicyHooks` lists, and its matchers what `MatcherHooks`
+    lists.
     """
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
@@ -216,9 +217,9 @@ class FunctionPolicy(msgspec.Struct, frozen=True):
 class _FunctionMatcher(NoJobs):
     """Calls a function over the pool, on changes or on a clock anchored at the first entry."""
 
-    def __init__(self, chosen: FunctionPolicy, memory: Memory) -> None:
-        self.policy = chosen
-        every = chosen.every
+    def __init__(self, policy: FunctionPolicy, memory: Memory) -> None:
+        self.policy = policy
+        every = policy.every
         self.clock = None if every is None else RoundClock(every, memory)
         self.pool: dict[str, Ticket] = {}
         self.changed = False
@@ -291,12 +292,12 @@ def policy(*, every: float | None = None) -> Callable[[MatchFunction], FunctionP
 def policy(
     function: MatchFunction | None = None, /, *, every: float | None = None
 ) -> FunctionPolicy | Callable[[MatchFunction], FunctionPolicy]:
-    """Turn a plain function `f(pool, now) -> matches` into a policy, with or without parentheses.
+    """Turn a function `f(pool, now) -> matches` into a policy; use it with or without parentheses.
 
     Args:
-        function: The function, where the decorator is written without parentheses.
-        every: Seconds between calls, counted from the first entry; None calls the function
-            whenever the pool has changed.
+        function: The function, if the decorator is written without parentheses.
+        every: Seconds between calls, counted from the first ticket; by default the function is
+            called whenever the pool has changed.
 
     Raises:
         ConfigError: `every` is not a number of seconds >= 0.05.
@@ -310,9 +311,9 @@ def policy(
     if every is not None and not is_in(every, RoundTime):
         raise ConfigError(f"every must be {range_of(RoundTime)}, got {every!r}")
 
-    def wrap(given: MatchFunction) -> FunctionPolicy:
-        if not callable(given):
-            raise ConfigError(f"@policy goes on a function, got {given!r:.80}")
-        return FunctionPolicy(given, every)
+    def wrap(function: MatchFunction) -> FunctionPolicy:
+        if not callable(function):
+            raise ConfigError(f"@policy goes on a function, got {function!r:.80}")
+        return FunctionPolicy(function, every)
 
     return wrap if function is None else wrap(function)

@@ -84,17 +84,17 @@ class ClosestRandomMatcher(NoJobs):
     """The waiting tickets by rating, and the clock."""
 
     def __init__(
-        self, queue: Queue, chosen: ClosestRandom, clock: RoundClock, chance: Chance
+        self, queue: Queue, policy: ClosestRandom, clock: RoundClock, chance: Chance
     ) -> None:
         self._rules = Rules(queue)
-        self._limit_decides = len(queue.rules) == 1 and not queue.format.insisted
+        self._limit_decides = len(queue.rules) == 1 and not queue.format.strict_sides
         # Widening limits of rating are asked at once, without a look at the tickets.
         self._widening = rating_limits(queue)[:-1]
         self._ratings_decide = len(rating_limits(queue)) == len(queue.rules) and not (
-            queue.format.insisted
+            queue.format.strict_sides
         )
-        self._limit = chosen.limit
-        self._candidates = chosen.candidates or CANDIDATES_MAX
+        self._limit = policy.limit
+        self._candidates = policy.candidates or CANDIDATES_MAX
         self._clock = clock
         self._chance = chance
         self._tickets: dict[str, Ticket] = {}

@@ -38,12 +38,12 @@ def default_choice(queue: Queue) -> tuple[str, str]:
         others += [rule.kind for rule in ruled if rule.kind not in NUMERIC]
         if not others:
             return "price", "the default for one against one"
-        return "greedy", f"since the queue compares {min(others)}, which price does not know"
+        return "greedy", f"since the queue compares {min(others)}, which price does not support"
     if queue.format.sides:
-        return "greedy", "since the queue has sides, which group_price does not know"
+        return "greedy", "since the queue has sides, which group_price does not support"
     of_players = (NumberGap.WIDEST, NumberGap.PAIRS)
     others = [each.kind for each in queue.criteria if number_gap_of(each) not in of_players]
     others += [each.kind for each in ruled if number_gap_of(each) is not NumberGap.WIDEST]
     if not others:
         return "group_price", "the default for single players"
-    return "greedy", f"since the queue compares {min(others)}, which group_price does not know"
+    return "greedy", f"since the queue compares {min(others)}, which group_price does not support"

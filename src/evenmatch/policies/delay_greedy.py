@@ -5,7 +5,12 @@ from __future__ import annotations
 from evenmatch.model.fields import Weight
 from evenmatch.model.queue import Queue
 from evenmatch.policies.shared.parameters import check_parameters
-from evenmatch.policies.shared.step_matcher import SteppedPolicy, Steps, check_priced, check_solo
+from evenmatch.policies.shared.step_matcher import (
+    SteppedPolicy,
+    Steps,
+    check_solo,
+    check_wait_price,
+)
 from evenmatch.solvers.steps import delay_greedy, policy_numbers
 
 STEPS = Steps(
@@ -64,5 +69,5 @@ class DelayGreedy(SteppedPolicy, frozen=True, kw_only=True):
         check_solo(queue, "delay_greedy", is_duel=True)
         check_parameters(self)
         if self.factor > 0.0:
-            check_priced(queue, "delay_greedy", " or factor=0")
+            check_wait_price(queue, "delay_greedy", " or factor=0")
         return {delay_greedy.SECONDS: self.factor / queue.price if self.factor > 0.0 else 0.0}

@@ -12,8 +12,8 @@ from evenmatch.policies.shared.parameters import check_parameters
 from evenmatch.policies.shared.step_matcher import (
     SteppedPolicy,
     Steps,
-    check_priced,
     check_solo,
+    check_wait_price,
     check_without_rules,
 )
 from evenmatch.solvers.steps import difference_wait, policy_numbers, tentative
@@ -24,7 +24,7 @@ STEPS = Steps(
     come_back=difference_wait.arrive,
     decide=difference_wait.decide,
     leave=difference_wait.leave,
-    learnt=(tentative.SEARCH,),
+    learnt_numbers=(tentative.SEARCH,),
     axis="term",
 )
 
@@ -92,7 +92,7 @@ class DifferenceWait(SteppedPolicy, frozen=True, kw_only=True):
         check_parameters(self)
         factor = self.factor
         if factor is None:
-            check_priced(queue, "difference_wait", " or give factor")
+            check_wait_price(queue, "difference_wait", " or give factor")
             factor = min(math.fsum(weights_of(queue)) / (queue.format.k * queue.price), LARGEST)
         return {
             difference_wait.FACTOR: factor,

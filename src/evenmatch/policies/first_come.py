@@ -17,7 +17,7 @@ from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import NewTicket, Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.shared.parameters import check_parameters
-from evenmatch.solvers.service_orders.lines import KIND, NONE, PACK, SEQUENCE, put, widened
+from evenmatch.solvers.service_orders.lines import KIND, NONE, PACK, SEQUENCE, add_party, widen
 from evenmatch.solvers.service_orders.packs import ServicePlan, bind, leave, members_of, serve
 from evenmatch.solvers.service_orders.plan import (
     SETS_MAX,
@@ -71,7 +71,7 @@ class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
         closeness counts too, choose `rolling`.
 
     Args:
-        order: As above.
+        order: Which set of parties plays, see above.
         theta: For `reserve`: how many single players must wait before a team of them is made.
         shape: Which teams are allowed. `any`: all; `mirrored`: all teams of a match have the same
             party sizes, as with a rule `party_parity` of limit 0; `unmixed`: each team has parties
@@ -113,8 +113,8 @@ class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
             return ()
         if form.k > (MIRRORED_MAX if len(form.players) == 2 else MIRRORED_MAX_OF_MORE):
             raise ConfigError(
-                f"first_come: mirrored is for two teams with {MIRRORED_MAX} players in all, or "
-                f"more teams with {MIRRORED_MAX_OF_MORE}; queue {queue.name} has {form.k}"
+                f"first_come: shape=mirrored allows at most {MIRRORED_MAX} players in two teams, "
+                f"or {MIRRORED_MAX_OF_MORE} in more teams; queue {queue.name} has {form.k}"
             )
         return (Rule(kind_with(Form.PARTIES)),)
 
@@ -127,11 +127,11 @@ class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
         form = queue.format
         if queue.rules or form.roles:
             raise ConfigError(
-                f"policy first_come knows neither rules nor roles; queue {queue.name} has "
+                f"policy first_come supports neither rules nor roles; queue {queue.name} has "
                 f"{'rules' if queue.rules else 'roles'}: choose greedy"
             )
         sizes = tuple(size for size in range(1, max(form.players) + 1) if form.admits(size))
-        return Layout(form.players, sizes, bool(form.insisted), self.shape)
+        return Layout(form.players, sizes, bool(form.strict_sides), self.shape)
 
     def plan(self, queue: Queue) -> ServicePlan:
         """Return the arrays of the order for a queue.
@@ -181,7 +181,7 @@ class Kinds:
     """
 
     def __init__(self, queue: Queue, layout: Layout) -> None:
-        self._labels = {side: label for label, side in enumerate(queue.format.insisted, 1)}
+        self._labels = {side: label for label, side in enumerate(queue.format.strict_sides, 1)}
         self._numbers: dict[Kind, int] = {kind: n for n, kind in enumerate(layout.kinds)}
         self.seats = sum(layout.seats)
 
@@ -257,7 +257,7 @@ class FirstComeMatcher(NoJobs):
         if self._packed:
             self._bind_again()
         for slot in self._coming.values():
-            put(self._parties, slot, self._parties.links[KIND, slot])
+            add_party(self._parties, slot, self._parties.links[KIND, slot])
             self._serve(matches)
         self._coming.clear()
         return Decision(tuple(matches))
@@ -295,9 +295,9 @@ class FirstComeMatcher(NoJobs):
 
     def _grow(self) -> None:
         room = len(self._parties[0])
-        self._parties = widened(self._parties, 2 * room)
+        self._parties = widen(self._parties, 2 * room)
         if self._is_packing:
-            self._packs = widened(self._packs, 2 * room)
+            self._packs = widen(self._packs, 2 * room)
         self._free = list(range(room, 2 * room))[::-1]
 
 

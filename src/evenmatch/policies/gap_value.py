@@ -8,7 +8,12 @@ from evenmatch.model.queue import Queue
 from evenmatch.policies.price import density
 from evenmatch.policies.shared.parameters import check_parameters
 from evenmatch.policies.shared.step_columns import StepColumns
-from evenmatch.policies.shared.step_matcher import SteppedPolicy, Steps, check_priced, check_solo
+from evenmatch.policies.shared.step_matcher import (
+    SteppedPolicy,
+    Steps,
+    check_solo,
+    check_wait_price,
+)
 from evenmatch.solvers.steps import gap_costs, gap_value, policy_numbers, price
 
 BOUNDED = ("linear", "percentile")
@@ -20,7 +25,7 @@ STEPS = Steps(
     decide=gap_value.decide,
     leave=gap_value.leave,
     samples=gap_value.SAMPLES,
-    learnt=(
+    learnt_numbers=(
         price.RATE_NOW,
         price.LAST,
         price.GUESS,
@@ -33,7 +38,7 @@ STEPS = Steps(
 
 
 class GapValue(SteppedPolicy, frozen=True, kw_only=True):
-    """Match two neighbours if that costs less than what all who wait would cost otherwise.
+    """Match two neighbours when their match costs less than it saves all who wait.
 
     The waiting players lie on a line, by their one criterion. The policy estimates their future
     cost as
@@ -96,7 +101,7 @@ class GapValue(SteppedPolicy, frozen=True, kw_only=True):
                 f"gap_value is for one criterion with a weight above 0; queue {queue.name} has "
                 f"{len(terms)} with weights {terms[:, 0].tolist()}: choose price"
             )
-        check_priced(queue, "gap_value")
+        check_wait_price(queue, "gap_value")
         return {
             price.C: gap_value.PICKINESS,
             price.THETA: -1.0,

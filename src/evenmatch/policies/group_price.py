@@ -10,7 +10,12 @@ from evenmatch.model.queue import Queue
 from evenmatch.policies.price import density
 from evenmatch.policies.shared.parameters import check_parameters
 from evenmatch.policies.shared.step_columns import StepColumns
-from evenmatch.policies.shared.step_matcher import SteppedPolicy, Steps, check_priced, check_solo
+from evenmatch.policies.shared.step_matcher import (
+    SteppedPolicy,
+    Steps,
+    check_solo,
+    check_wait_price,
+)
 from evenmatch.solvers.steps import group_price, policy_numbers, price
 
 GROW = 0.2
@@ -21,7 +26,7 @@ STEPS = Steps(
     decide=group_price.decide,
     leave=group_price.leave,
     samples=group_price.SAMPLES,
-    learnt=(price.RATE_NOW, price.LAST, price.GUESS),
+    learnt_numbers=(price.RATE_NOW, price.LAST, price.GUESS),
     look=price.LOOK,
     axis="gate",
 )
@@ -106,17 +111,17 @@ class GroupPrice(SteppedPolicy, frozen=True, kw_only=True):
     def _check(self, queue: Queue) -> None:
         check_parameters(self)
         if self.theta is None:
-            check_priced(queue, "group_price", " or give theta")
+            check_wait_price(queue, "group_price", " or give theta")
         if queue.format.k == 2:
             return
-        if queue.format.insisted:
+        if queue.format.strict_sides:
             raise ConfigError(
-                f"group_price knows sides only between two players; queue {queue.name} has "
+                f"group_price supports sides only for two players; queue {queue.name} has "
                 f"{len(queue.format.players)}: choose greedy"
             )
         for rule in queue.rules:
             if form_of(rule) is not Form.WORD and number_gap_of(rule) is not NumberGap.WIDEST:
                 raise ConfigError(
-                    f"group_price does not know rules of {rule.kind} between more than two "
+                    f"group_price does not support rules of {rule.kind} between more than two "
                     f"players, which queue {queue.name} uses: choose greedy"
                 )

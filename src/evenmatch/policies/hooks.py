@@ -1,6 +1,6 @@
 """What a policy and its matcher may say beyond what they must: one list, with what silence means.
 
-A policy may be anybody's code, so the engine asks through `said`, and guards every call as it
+A policy may be anybody's code, so the engine asks through `hook_value`, and guards every call as it
 guards `decide`. `check_policy` proves that answers are of these kinds and that asking changes no
 match.
 """
@@ -95,14 +95,14 @@ POLICY_HOOKS = ("jobs", "evaluations_max", "horizon", "held_back", "in_rounds", 
                 "knows_conditions", "knows_each_clock", "rules", "is_wide")  # fmt: skip
 
 
-def said(by: object, hook: str) -> Any:
+def hook_value(by: object, hook: str) -> Any:
     """Return what a policy or a matcher says by a hook: a value, or the method to call.
 
     Args:
         by: The policy or the matcher.
         hook: A name in `PolicyHooks` or `MatcherHooks`; without it, silence is as written there.
 
-    >>> said(object(), "jobs"), said(object(), "starts")()
+    >>> hook_value(object(), "jobs"), hook_value(object(), "starts")()
     (False, {})
     """
     own = getattr(by, hook, None)
@@ -117,64 +117,64 @@ def listens(matcher: object, hook: str) -> bool:
     return callable(getattr(matcher, hook, None))
 
 
-def rules_of(chosen: object, queue: Queue) -> tuple[Rule, ...]:
+def rules_of(policy: object, queue: Queue) -> tuple[Rule, ...]:
     """Return the hard rules that a policy's parameters stand for on this queue."""
-    return tuple(said(chosen, "rules")(queue))
+    return tuple(hook_value(policy, "rules")(queue))
 
 
-def check_conditions(chosen: object, queue: Queue) -> None:
+def check_conditions(policy: object, queue: Queue) -> None:
     """Refuse a policy that would make matches which the conditions of a queue do not allow.
 
     Raises:
         ConfigError: The queue has conditions, and the policy knows none.
     """
-    if any(rule.condition is not None for rule in queue.rules) and not said(
-        chosen, "knows_conditions"
+    if any(rule.condition is not None for rule in queue.rules) and not hook_value(
+        policy, "knows_conditions"
     ):
         raise ConfigError(
-            "does not know the conditions of a rules_file; by_rules, greedy, rounds, rolling and "
-            "threshold play by them"
+            "does not support the conditions of a rules_file; by_rules, greedy, rounds, rolling "
+            "and threshold do"
         )
 
     if any(
         rule.condition is not None and rule.condition.clock == "each" for rule in queue.rules
-    ) and not said(chosen, "knows_each_clock"):
+    ) and not hook_value(policy, "knows_each_clock"):
         raise ConfigError(
-            "does not know rules that tighten with the wait of each ticket, which by_rules plays by"
+            "does not support rules that tighten with the wait of each ticket; by_rules does"
         )
 
 
-def has_jobs(chosen: object) -> bool:
+def has_jobs(policy: object) -> bool:
     """Return whether a policy's matchers ask for jobs."""
-    return said(chosen, "jobs") is True
+    return hook_value(policy, "jobs") is True
 
 
-def is_in_rounds(chosen: object) -> bool:
+def is_in_rounds(policy: object) -> bool:
     """Return whether a policy makes matches at certain instants only."""
-    return bool(said(chosen, "in_rounds")) or getattr(chosen, "every", None) is not None
+    return bool(hook_value(policy, "in_rounds")) or getattr(policy, "every", None) is not None
 
 
-def serves_after(chosen: object, queue: Queue) -> float:
+def serves_after(policy: object, queue: Queue) -> float:
     """Return the wait after which a policy matches a ticket if the rules allow it; inf if none."""
-    if not said(chosen, "serves_overdue"):
+    if not hook_value(policy, "serves_overdue"):
         return math.inf
-    own = getattr(chosen, "wait_max", None)
+    own = getattr(policy, "wait_max", None)
     return min([each for each in (own, queue.wait_max) if each is not None], default=math.inf)
 
 
-def evaluations_allowed(chosen: object, waiting: int) -> int | None:
+def evaluations_limit(policy: object, waiting: int) -> int | None:
     """Return the most evaluations of one call of a policy's matcher; None if it says nothing.
 
     Args:
-        chosen: Declares `evaluations_max`.
+        policy: Declares `evaluations_max`.
         waiting: Tickets that wait, those that enter or leave with the call included.
 
     >>> class Pairs:
     ...     evaluations_max = (10, 2)
-    >>> evaluations_allowed(Pairs(), 500)
+    >>> evaluations_limit(Pairs(), 500)
     1010
     """
-    declared: EvaluationsMax | None = said(chosen, "evaluations_max")
+    declared: EvaluationsMax | None = hook_value(policy, "evaluations_max")
     if declared is None:
         return None
     most, power = 0, 1

@@ -18,7 +18,7 @@ from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.price import Price
 from evenmatch.policies.shared.arrival_rate import ArrivalRate
 from evenmatch.policies.shared.pair_planning import Entrant, Planning
-from evenmatch.policies.shared.step_matcher import check_priced
+from evenmatch.policies.shared.step_matcher import check_wait_price
 
 WORTH = 0.62
 """What a player is worth at the end of the horizon, in units of f L."""
@@ -84,7 +84,7 @@ class Lookahead(msgspec.Struct, frozen=True, kw_only=True):
                 f"policy lookahead pairs two players: queue {queue.name} needs teams = 2 and "
                 f"players = 1; use greedy for larger formats"
             )
-        check_priced(queue, "lookahead")
+        check_wait_price(queue, "lookahead")
         planning = Planning(queue, "lookahead", _patience(queue))
         if self.horizon == 0.0:
             return Price().matcher(queue, seed=seed, memory=memory)

@@ -9,8 +9,8 @@ from evenmatch.model.queue import Queue
 from evenmatch.policies.shared.step_matcher import (
     SteppedPolicy,
     Steps,
-    check_priced,
     check_solo,
+    check_wait_price,
     check_without_rules,
 )
 from evenmatch.solvers.steps import multi_queue, policy_numbers
@@ -24,7 +24,7 @@ STEPS = Steps(
     decide=multi_queue.decide,
     leave=free_slot,
     samples=64,
-    learnt=tuple(range(multi_queue.BRACKETS, multi_queue.BRACKETS + CRITERIA_MAX)),
+    learnt_numbers=tuple(range(multi_queue.BRACKETS, multi_queue.BRACKETS + CRITERIA_MAX)),
 )
 SCALES = ("linear", "percentile")
 """Scales that bring values, not gaps, to [0, 1]."""
@@ -86,7 +86,7 @@ class MultiQueue(SteppedPolicy, frozen=True, kw_only=True):
         check_without_rules(queue, "multi_queue")
         _check_scales(queue)
         if not self.brackets:
-            check_priced(queue, "multi_queue", " or give brackets")
+            check_wait_price(queue, "multi_queue", " or give brackets")
         numbers = {
             multi_queue.IS_ADAPTIVE: float(not self.brackets),
             multi_queue.SEATS: float(queue.format.k),
@@ -116,7 +116,9 @@ class MultiQueue(SteppedPolicy, frozen=True, kw_only=True):
             )
         found = given * count if len(given) == 1 else given
         if math.prod(found) > multi_queue.CELLS_MAX:
-            raise ConfigError(f"multi_queue: {math.prod(found):.0e} cells are too many: cut less")
+            raise ConfigError(
+                f"multi_queue: {math.prod(found):.0e} cells are too many: use fewer brackets"
+            )
         return found
 
 

@@ -107,11 +107,13 @@ class Periodic(msgspec.Struct, frozen=True, kw_only=True):
         check_parameters(self)
         if not queue.format.solo_only:
             raise ConfigError(
-                f"policy periodic takes solo tickets: give queue {queue.name} party_sizes = [1]"
+                f"policy periodic matches single players only: give queue {queue.name} "
+                "party_sizes = [1]"
             )
         if queue.format.roles:
             raise ConfigError(
-                f"policy periodic does not know roles, which queue {queue.name} has: choose greedy"
+                f"policy periodic does not support roles; queue {queue.name} has some: choose "
+                "greedy"
             )
         if self.adaptive and queue.price == 0.0:
             raise ConfigError(

@@ -7,7 +7,12 @@ from evenmatch.model.fields import Factor, Limit, Rate, Weight
 from evenmatch.model.queue import Queue
 from evenmatch.policies.shared.parameters import check_parameters
 from evenmatch.policies.shared.step_columns import StepColumns
-from evenmatch.policies.shared.step_matcher import SteppedPolicy, Steps, check_priced, check_solo
+from evenmatch.policies.shared.step_matcher import (
+    SteppedPolicy,
+    Steps,
+    check_solo,
+    check_wait_price,
+)
 from evenmatch.solvers.matching.pairs import CAPPED
 from evenmatch.solvers.steps import policy_numbers, price
 
@@ -19,7 +24,7 @@ STEPS = Steps(
     decide=price.decide,
     leave=price.forget,
     samples=price.SAMPLES,
-    learnt=(price.RATE_NOW, price.LAST, price.GUESS),
+    learnt_numbers=(price.RATE_NOW, price.LAST, price.GUESS),
     look=price.LOOK,
     axis="gate",
 )
@@ -93,7 +98,7 @@ class Price(SteppedPolicy, frozen=True, kw_only=True):
         if grow is None:
             grow = GROW if self.theta is None else 0.0
         if self.theta is None:
-            check_priced(queue, "price", " or give theta")
+            check_wait_price(queue, "price", " or give theta")
         terms = StepColumns(queue, "price").table[0]
         counted = terms[terms[:, 0] > 0.0]
         return {

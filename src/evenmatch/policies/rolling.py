@@ -159,12 +159,12 @@ class _ByPace:
 
     def left(self, ticket: Ticket, now: float) -> None:
         self._prospects.left(ticket.sequence)
-        self.pace.left(ticket.size - self._stuck.pop(ticket.sequence, 0), now)
+        self.pace.count_departures(ticket.size - self._stuck.pop(ticket.sequence, 0), now)
 
     def played(self, match: TentativeMatch, tickets: Sequence[Ticket], now: float) -> None:
         for ticket in tickets:
             self._prospects.left(ticket.sequence)
-        self.pace.played(match.merit, match.players, now - match.newest + match.mean, now)
+        self.pace.learn_from_match(match.merit, match.players, now - match.newest + match.mean, now)
 
     def confirmed(self, seconds: float) -> None:
         self.pace.confirmed(seconds)
@@ -183,11 +183,11 @@ class _ByPace:
             has_waited = now - ticket.enqueued_at > PATIENCE * self.pace.target
             if has_waited and ticket.sequence not in self._stuck:
                 self._stuck[ticket.sequence] = ticket.size
-                self.pace.left(ticket.size, now)
+                self.pace.count_departures(ticket.size, now)
         for match in matches:
             for sequence in match.tickets:
                 if (players := self._stuck.pop(sequence, 0)) > 0:
-                    self.pace.left(-players, now)
+                    self.pace.count_departures(-players, now)
         self._prospects.note(prospects_in(data))
         self._prospects.learn([(match.tickets, match.quality) for match in matches])
         for match in matches:
@@ -207,7 +207,7 @@ class _ByPace:
     def start_at(self, match: TentativeMatch, tickets: Sequence[Ticket]) -> float:
         if match.quality >= 1.0 - SHORTFALL:
             return -math.inf
-        missing = self.pace.needed(match.merit) - match.scatter
+        missing = self.pace.needed_mean_square(match.merit) - match.scatter
         wait = math.copysign(math.sqrt(abs(missing)), missing) if missing > -math.inf else missing
         return match.newest + round_up(wait - match.mean) if wait > -math.inf else -math.inf
 

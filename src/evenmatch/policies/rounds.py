@@ -118,19 +118,19 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
 class RoundsMatcher:
     """The waiting tickets, when the next round begins, and who has sat out how many."""
 
-    def __init__(self, queue: Queue, chosen: Rounds, seed: int, memory: Memory) -> None:
+    def __init__(self, queue: Queue, policy: Rounds, seed: int, memory: Memory) -> None:
         from evenmatch.policies.shared.ticket_batch import BatchRoster
 
-        self._chosen = chosen
+        self._chosen = policy
         self._queue = queue
-        each, parts = chosen.effort, chosen.parts
+        each, parts = policy.effort, policy.parts
         self.evaluations = 0
-        self._effort = effort_of(queue, parts=parts, each=each, solver=chosen.solver)
+        self._effort = effort_of(queue, parts=parts, each=each, solver=policy.solver)
         self._objective = Objective(queue)
         self._rounds = rounds_of(queue)
         self._seed = seed
         self._roster = BatchRoster(queue)
-        every = chosen.rounds_every
+        every = policy.rounds_every
         self._clock = None if every is None else RoundClock(every, memory)
         self._began_at: float | None = memory.get("began_at")
         # Enqueued at, sequence: of the waiting, and of some who have left.

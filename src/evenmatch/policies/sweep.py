@@ -79,9 +79,9 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
 class SweepMatcher(NoJobs):
     """The waiting tickets, and the clock."""
 
-    def __init__(self, queue: Queue, chosen: Sweep, clock: RoundClock) -> None:
+    def __init__(self, queue: Queue, policy: Sweep, clock: RoundClock) -> None:
         self._rules = Rules(queue)
-        self._chosen = chosen
+        self._chosen = policy
         self._clock = clock
         self._tickets: dict[str, Ticket] = {}
         self.evaluations = 0
@@ -145,9 +145,9 @@ class SweepMatcher(NoJobs):
 
     def _reach(self, ticket: Ticket, now: float) -> float:
         """Return how far from its own rating a ticket accepts others."""
-        chosen = self._chosen
-        widened = chosen.limit + chosen.rate * (now - ticket.enqueued_at)
-        return min(widened, max(chosen.limit, chosen.limit_max))
+        policy = self._chosen
+        widened = policy.limit + policy.rate * (now - ticket.enqueued_at)
+        return min(widened, max(policy.limit, policy.limit_max))
 
     def _best(
         self, key: Key, on_axis: list[Key], by_key: dict[Key, Ticket], now: float

@@ -93,8 +93,8 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
 class _ByRequirement:
     """Matches start when they are as good as their players ask on average."""
 
-    def __init__(self, chosen: Threshold, memory: Memory) -> None:
-        self._chosen = chosen
+    def __init__(self, policy: Threshold, memory: Memory) -> None:
+        self._chosen = policy
         self._values: deque[float] = deque(memory.get("values", ()))
         self._ordered = sorted(self._values)
         self._falls: dict[int, float] = dict(memory.get("falls", ()))

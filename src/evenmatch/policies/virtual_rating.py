@@ -97,12 +97,12 @@ class VirtualRating(msgspec.Struct, frozen=True, kw_only=True):
 class VirtualRatingMatcher(PairMatcher):
     """Everybody's reach over the ratings, and the medians that it goes to."""
 
-    def __init__(self, queue: Queue, chosen: VirtualRating, memory: Memory) -> None:
+    def __init__(self, queue: Queue, policy: VirtualRating, memory: Memory) -> None:
         super().__init__(queue)
-        self._ratings_decide = not queue.rules and not queue.format.insisted
-        self._limit = chosen.limit
-        self._when = inverse(chosen.limit, Expansion(rate=chosen.rate))
-        self._median = _Medians(memory) if chosen.toward == "median" else None
+        self._ratings_decide = not queue.rules and not queue.format.strict_sides
+        self._limit = policy.limit
+        self._when = inverse(policy.limit, Expansion(rate=policy.rate))
+        self._median = _Medians(memory) if policy.toward == "median" else None
 
     def entered(self, waiting: TreeTicket, now: float) -> None:
         """Note where the virtual rating of a newcomer goes."""

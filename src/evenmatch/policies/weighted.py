@@ -99,11 +99,11 @@ class _Weights:
     Logarithms keep weights apart that are too small for a float.
     """
 
-    def __init__(self, chosen: Weighted, opponents: Opponents) -> None:
-        self.chosen = chosen
+    def __init__(self, policy: Weighted, opponents: Opponents) -> None:
+        self.chosen = policy
         self.opponents = opponents
-        top = 1.0 + chosen.wait * WAIT_COUNTED_MAX
-        self._when = inverse(1.0, Expansion(rate=chosen.wait, max=top))
+        top = 1.0 + policy.wait * WAIT_COUNTED_MAX
+        self._when = inverse(1.0, Expansion(rate=policy.wait, max=top))
 
     def reaches_after(self, gap: float, novelty: float = 1.0) -> float:
         """Return the opponent's wait after which the weight is the floor; inf if never."""
@@ -136,10 +136,10 @@ class _Weights:
         return logs
 
 
-def drawn(logs: FloatArray, uniform: float) -> int:
+def draw_index(logs: FloatArray, uniform: float) -> int:
     """Return the place that a uniform number falls on, by weights given as logarithms.
 
-    >>> drawn(np.log(np.array([1.0, 3.0])), 0.3)
+    >>> draw_index(np.log(np.array([1.0, 3.0])), 0.3)
     1
     """
     sums = np.cumsum(np.exp(logs - logs.max()))
@@ -191,7 +191,7 @@ class WeightedMatcher(PairMatcher):
         places = {_player(other.ticket): place for place, other in enumerate(due)}
         wait_logs = self._weights.wait_logs(waits)
         logs = self._weights.logs(_player(waiting.ticket), places, gaps, wait_logs)
-        return due[drawn(logs, self._chance.uniform(waiting.ticket.sequence))]
+        return due[draw_index(logs, self._chance.uniform(waiting.ticket.sequence))]
 
     def memory(self) -> Memory:
         """Return whom players met last."""
@@ -252,8 +252,8 @@ class WeightedRounds(NoJobs):
         return {**beat, **opponents, "countdown": self._countdown}
 
     def _rounds_left(self, now: float) -> int:
-        chosen = self._weights.chosen
-        if not self._tickets or not chosen.floor or not chosen.wait:
+        policy = self._weights.chosen
+        if not self._tickets or not policy.floor or not policy.wait:
             return 0
         youngest = max(ticket.enqueued_at for ticket in self._tickets.values())
         return max(0, math.ceil((youngest + WAIT_COUNTED_MAX - now) / self._clock.every))
@@ -287,7 +287,7 @@ class WeightedRounds(NoJobs):
         draws = 0
         while logs.max() > -math.inf:
             self.evaluations += len(pool)
-            other = drawn(logs, self._chance.uniform(chooser.sequence, draws))
+            other = draw_index(logs, self._chance.uniform(chooser.sequence, draws))
             if self._rules.pair_ready_at(chooser, pool[other]) <= now:
                 return other
             logs[other] = -math.inf

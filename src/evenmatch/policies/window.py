@@ -143,8 +143,8 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError("window: last goes only with unit=percentile")
         if self.unit == "percentile" and self.limit is not None and self.limit > 1.0:
             raise ConfigError(
-                "window: limit must be between 0 and 1 where unit is percentile, e.g. 0.05 for "
-                f"five of a hundred, got {self.limit}"
+                "window: limit must be between 0 and 1 if unit is percentile, such as 0.05 for "
+                f"5 %, got {self.limit}"
             )
 
     def _check_comparable(self, queue: Queue) -> None:

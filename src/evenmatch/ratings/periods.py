@@ -18,7 +18,7 @@ from evenmatch.ratings.registry import parse_system
 
 
 def rate_period(
-    system: str, known: Mapping[str, AgedRating], results: Sequence[Result]
+    system: str, ratings: Mapping[str, AgedRating], results: Sequence[Result]
 ) -> dict[str, Rating]:
     """Return the ratings after the results of one period, or after resting if there are none.
 
@@ -26,7 +26,7 @@ def rate_period(
 
     Args:
         system: The SPEC of the rating system.
-        known: Every player of the results, as stored at the start of the period; one without a
+        ratings: Every player of the results, as stored at the start of the period; one without a
             rating is a newcomer. Periods without a match make deviations grow first.
         results: The results; all are rated against the ratings at the start.
 
@@ -41,41 +41,43 @@ def rate_period(
     1500.0
     """
     chosen = _system(system)
-    if not known:
+    if not ratings:
         return {}
     start = chosen.newcomer
-    if len(results) == 1 and (rated := _after_game(chosen, start, known, results[0])):
+    if len(results) == 1 and (rated := _after_game(chosen, start, ratings, results[0])):
         return rated
-    before = [each.rating or start for each in known.values()]
-    rested = chosen.rest(_columns(before, start), _rests(chosen, known))
+    before = [each.rating or start for each in ratings.values()]
+    rested = chosen.rest(_columns(before, start), _rests(chosen, ratings))
     after = rested
     if results:
-        number_of = {name: number for number, name in enumerate(known)}
+        number_of = {name: number for number, name in enumerate(ratings)}
         with np.errstate(all="ignore"):
             after = chosen.update(rested, team_matches(table_of(results, number_of)))
     mean = _kept(after.mean, rested.mean, -POINTS_MAX, POINTS_MAX)
     deviation = _kept(after.deviation, rested.deviation, 0.0, POINTS_MAX)
-    volatility: list[float | None] = [None] * len(known)
+    volatility: list[float | None] = [None] * len(ratings)
     if start.volatility is not None:
         volatility[:] = _kept(after.volatility, rested.volatility, VOLATILITY_MIN, VOLATILITY_MAX)
-    rows = zip(known, mean, deviation, volatility, strict=True)
+    rows = zip(ratings, mean, deviation, volatility, strict=True)
     return {name: Rating(m, d, v) for name, m, d, v in rows}
 
 
 def _after_game(
-    system: RatingSystem, start: Rating, known: Mapping[str, AgedRating], game: Result
+    system: RatingSystem, start: Rating, ratings: Mapping[str, AgedRating], game: Result
 ) -> dict[str, Rating] | None:
     """Return the ratings after one game of one against one, computed with plain numbers.
 
     None for any other match, if a player has rested, or if an absurd parameter leads beyond the
     range of plain numbers.
     """
-    if len(known) != 2 or len(game.teams) != 2 or game.quitters or game.wide:
+    if len(ratings) != 2 or len(game.teams) != 2 or game.quitters or game.wide:
         return None
-    if any(each.periods for each in known.values()) or {*game.teams} != {(name,) for name in known}:
+    if any(each.periods for each in ratings.values()) or {*game.teams} != {
+        (name,) for name in ratings
+    }:
         return None
     unknown = math.nan if start.volatility is None else start.volatility
-    one, two = [_plain(known[name].rating or start, unknown) for (name,) in game.teams]
+    one, two = [_plain(ratings[name].rating or start, unknown) for (name,) in game.teams]
     ahead = game.ranks[1] - game.ranks[0]
     score = 0.5 if ahead == 0 else float(ahead > 0)
     try:
@@ -88,7 +90,7 @@ def _after_game(
         for each in zip(after, (one, two), strict=True)
     ]
     names = [name for (name,) in game.teams]
-    return {name: rated[names.index(name)] for name in known}
+    return {name: rated[names.index(name)] for name in ratings}
 
 
 def _plain(rating: Rating, unknown: float) -> PlainRating:
@@ -115,13 +117,13 @@ def _kept(after: FloatArray, before: FloatArray, low: float, high: float) -> lis
     return found
 
 
-def _rests(system: RatingSystem, known: Mapping[str, AgedRating]) -> FloatArray:
+def _rests(system: RatingSystem, ratings: Mapping[str, AgedRating]) -> FloatArray:
     """Return for how many periods each rating rests before the update.
 
     Glickman's step 1 of Glicko also makes those who played in the previous period less certain; the
     other systems do that in their update.
     """
-    periods = np.array([each.periods for each in known.values()], np.float64)
+    periods = np.array([each.periods for each in ratings.values()], np.float64)
     return periods if isinstance(system, Glicko) else np.maximum(periods - 1.0, 0.0)
 
 

@@ -1,10 +1,10 @@
-"""The keys of one JSON object, read one by one, with a finding for each unsuitable value."""
+"""Reads the keys of one JSON object, with a finding for each that does not fit."""
 
 from __future__ import annotations
 
 from typing import TypeVar
 
-from evenmatch.rules.findings import FindingList, child_path, shown
+from evenmatch.rules.findings import FindingList, child_path, excerpt
 from evenmatch.rules.json_text import Json
 
 Word = TypeVar("Word", bound=str)
@@ -91,7 +91,7 @@ class Fields:
             if each == value:
                 return each
             if isinstance(value, str) and each.lower() == value.strip().lower():
-                self.findings.warning(self.at(key), f"is taken as {each}, got {shown(value)}")
+                self.findings.warning(self.at(key), f"is taken as {each}, got {excerpt(value)}")
                 return each
         hint = self.findings.hint(value, allowed) if isinstance(value, str) else ""
         self._refuse(key, options, value, hint)
@@ -112,7 +112,7 @@ class Fields:
             if isinstance(each, str):
                 texts.append((each, path))
             else:
-                self.findings.error(path, f"must be a string, got {shown(each)}")
+                self.findings.error(path, f"must be a string, got {excerpt(each)}")
         return texts
 
     def objects(self, key: str, *, is_needed: bool = False) -> list[Fields]:
@@ -130,7 +130,7 @@ class Fields:
             if isinstance(each, dict):
                 objects.append(Fields(each, path, self.findings))
             else:
-                self.findings.error(path, f"must be an object, got {shown(each)}")
+                self.findings.error(path, f"must be an object, got {excerpt(each)}")
         return objects
 
     def end(self, what: str) -> None:
@@ -142,7 +142,7 @@ class Fields:
         for key in self._raw:
             if key not in self._asked:
                 known = ", ".join(sorted(self._asked))
-                message = f"is no key of {what} and is ignored; its keys are {known}"
+                message = f"is not a key of {what} and is ignored; its keys are {known}"
                 hint = self.findings.hint(key, self._asked)
                 self.findings.warning(self.at(key), f"{message}{hint}")
 
@@ -151,7 +151,7 @@ class Fields:
             self.findings.error(self.at(key), f"{MISSING}; give it {what}")
 
     def _refuse(self, key: str, allowed: str, value: Json, hint: str = "") -> None:
-        self.findings.error(self.at(key), f"must be {allowed}, got {shown(value)}{hint}")
+        self.findings.error(self.at(key), f"must be {allowed}, got {excerpt(value)}{hint}")
 
 
 def number_of(value: Json) -> float | None:

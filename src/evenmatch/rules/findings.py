@@ -86,7 +86,7 @@ def child_path(path: str, key: str | int) -> str:
     return f"{path}[{msgspec.json.encode(key[:100]).decode()}]"
 
 
-def shown(value: object) -> str:
+def excerpt(value: object) -> str:
     """Return a value as in the text, shortened."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         value = int(value)  # numbers are read as floats; "-1" is one too

@@ -175,7 +175,7 @@ def match_row(match: Match, offset: float = 0.0) -> dict[str, Any]:
 
 
 class GapMeter:
-    """The tickets that wait, kept until their match is measured.
+    """Keeps waiting tickets until the gaps of their match are measured.
 
     Args:
         queues: As simulated.

@@ -167,7 +167,7 @@ def wait_figures(waits: Floats) -> dict[str, float | None]:
 
 
 def quality_figures(qualities: Sequence[float] | Floats) -> dict[str, float | None]:
-    """Return the mean quality and the one that nine in ten reach; null of none."""
+    """Return the mean quality and the quality that nine in ten reach; null of no matches."""
     if not len(qualities):
         return {"mean": None, "p10": None}
     found = np.asarray(qualities, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Matches are played: who wins, by the true skills that no rating system sees.
+"""Plays matches: who wins follows from true skills, which no rating system sees.
 
 The strength of a team is the mean of its players' true skills. Each team performs once a match,
 at its strength plus chance, and the best performance wins. The chance is Gumbel's, of the scale
@@ -26,7 +26,7 @@ from evenmatch.model.ticket import NewTicket, attribute_of
 
 
 class OutcomeSimulator:
-    """The outcomes that are to come, and the true skills of those who have waited.
+    """Simulates outcomes: those to come, and the true skills of the players.
 
     Args:
         model: How they are drawn.
@@ -42,7 +42,7 @@ class OutcomeSimulator:
 
     @property
     def next_at(self) -> float:
-        """Return when the next match ends; inf if none is played."""
+        """Return when the next match ends; inf if no match is running."""
         return self._coming[0][0] if self._coming else math.inf
 
     def take(self) -> Outcome:
@@ -65,7 +65,7 @@ class OutcomeSimulator:
             self.skills[player.id] = float(skill)
 
     def play(self, match: Match) -> None:
-        """Draw how a match ends, and when; one with bots ends without an outcome."""
+        """Draw how a match ends, and when; a match with bots ends without an outcome."""
         if match.bots or not all(match.players) or len(match.players) < 2:
             return
         strengths = [math.fsum(map(self.skills.__getitem__, t)) / len(t) for t in match.players]
@@ -92,7 +92,7 @@ class OutcomeSimulator:
 def draw_ranks(
     strengths: Sequence[float], model: OutcomeModel, rng: np.random.Generator
 ) -> tuple[int, ...]:
-    """Return the place of each team, drawn by their strengths.
+    """Return the rank of each team, drawn by their strengths.
 
     Args:
         strengths: Mean true skill by team, in the points of the model's scale.

@@ -23,19 +23,19 @@ ACCEPT, DECLINE, SILENT = "accept", "decline", "silent"
 
 
 class PlayerAnswer(NamedTuple):
-    """What a player says when asked, and after how many seconds."""
+    """What a player answers to a ready-check, and after how many seconds."""
 
     says: str
     after: float
 
 
 def answers_of(
-    given: Answers, seeds: np.random.SeedSequence, asking: tuple[int, int], players: int
+    answers: Answers, seeds: np.random.SeedSequence, asking: tuple[int, int], players: int
 ) -> list[PlayerAnswer]:
     """Return how each player of a ticket answers a ready-check.
 
     Args:
-        given: How players answer.
+        answers: How players answer.
         seeds: The run's seed; answers have a stream of their own.
         asking: The ticket's number among those accepted, from 0, and how often it was asked, from
             1, with this time.
@@ -44,20 +44,22 @@ def answers_of(
     key = (*seeds.spawn_key, *b"answers", *asking)
     stream = np.random.default_rng(np.random.SeedSequence(seeds.entropy, spawn_key=key))
     drawn: list[list[float]] = stream.random((players, 2)).tolist()
-    return [PlayerAnswer(_says(given, lot), after * 2.0 * given.seconds) for lot, after in drawn]
+    return [
+        PlayerAnswer(_says(answers, lot), after * 2.0 * answers.seconds) for lot, after in drawn
+    ]
 
 
-def _says(given: Answers, lot: float) -> str:
-    if lot < given.silent:
+def _says(answers: Answers, lot: float) -> str:
+    if lot < answers.silent:
         return SILENT
-    return DECLINE if lot < given.silent + given.decline else ACCEPT
+    return DECLINE if lot < answers.silent + answers.decline else ACCEPT
 
 
 class AnswerStream:
-    """The answers that are on their way.
+    """The answers that are still to come.
 
     Args:
-        given: How players answer.
+        answers: How players answer.
         seeds: The run's seed; answers have a stream of their own.
         players_of: The players of a ticket, by its id.
         place_of: A ticket's number among the arrivals, by its id.
@@ -65,12 +67,12 @@ class AnswerStream:
 
     def __init__(
         self,
-        given: Answers,
+        answers: Answers,
         seeds: np.random.SeedSequence,
         players_of: Callable[[str], tuple[str, ...]],
         place_of: Callable[[str], int],
     ) -> None:
-        self._given = given
+        self._given = answers
         self._seeds = seeds
         self._players_of = players_of
         self._place_of = place_of
@@ -80,7 +82,7 @@ class AnswerStream:
 
     @property
     def at(self) -> float:
-        """Return the instant of the next answer; inf if none is on its way."""
+        """Return the instant of the next answer; inf if there is none."""
         return self._due[0][0] if self._due else math.inf
 
     def take(self) -> Answer:
@@ -88,7 +90,7 @@ class AnswerStream:
         return heapq.heappop(self._due)[2]
 
     def hear(self, event: Event, now: float) -> None:
-        """Let the players who are asked by an event think of their answers."""
+        """Draw the answers of the players whom an event asks."""
         if isinstance(event, Proposed):
             self._ask(event.match.id, event.match.tickets, now)
         elif isinstance(event, Repaired):

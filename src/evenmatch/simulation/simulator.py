@@ -180,7 +180,7 @@ class Simulator:
         return self.history
 
     def check(self, arrival: Arrival) -> None:
-        """Check before the run that the queues would take an arrival.
+        """Check before the run that the queues would admit an arrival.
 
         Raises:
             ArrivalsError: They would not; the sentence names the row.
@@ -194,14 +194,14 @@ class Simulator:
             raise self._error(arrival, event.message, _subject(event))
 
     def figures(self) -> dict[str, Any]:
-        """Return what a run adds to its summary: how its outcomes were rated, if it has any."""
+        """Return what a run adds to its summary: how its outcomes were rated, if there are any."""
         if self._played is None:
             return {}
         return {"outcomes": self._played.figures(self.engine.tables)}
 
-    def _is_over(self, rest: Termination | None) -> bool:
+    def _is_over(self, termination: Termination | None) -> bool:
         """Return whether no wake can end a ticket; `until` alone ends a run while tickets wait."""
-        return not self.engine.tables.waiting if rest is None else rest.is_over()
+        return not self.engine.tables.waiting if termination is None else termination.is_over()
 
     def _next_leave(self) -> float:
         """Return when the next waiting ticket leaves by itself; inf if none does."""
@@ -214,12 +214,12 @@ class Simulator:
         _, place = heapq.heappop(self._leaves)
         self._step(Cancel(at, self.history.ids[place], "left"))
 
-    def _advance(self, at: float, rest: Termination | None) -> None:
-        if rest is None:
+    def _advance(self, at: float, termination: Termination | None) -> None:
+        if termination is None:
             self._step(Advance(at))
         else:
-            rest.before(at)
-            rest.after(at, self._step(Advance(at)))
+            termination.before(at)
+            termination.after(at, self._step(Advance(at)))
         for running in self.engine.take_jobs():
             self._solve(running)
 
@@ -234,10 +234,10 @@ class Simulator:
             at = self._now + round_up(self._solve_time)
             self._plans.append(running.settle(plan, at))
 
-    def _settle(self, rest: Termination | None) -> None:
+    def _settle(self, termination: Termination | None) -> None:
         events = self._step(self._plans.popleft())
-        if rest is not None:
-            rest.settled(events)
+        if termination is not None:
+            termination.settled(events)
 
     def _answer(self) -> None:
         """Hand an answer in; one whose proposal is over by now is nobody's."""
@@ -311,20 +311,20 @@ class Simulator:
         name = "" if arrival.ticket.id is None else f", ticket {arrival.ticket.id[:64]}"
         return ArrivalsError(f"arrival number {self._row} (from 0){name}: {why}")
 
-    def _step(self, given: Input) -> tuple[Event, ...]:
+    def _step(self, input_: Input) -> tuple[Event, ...]:
         """Hand an input to the engine and note what came of it."""
-        record = self.engine.step(given)
+        record = self.engine.step(input_)
         history = self.history
         for event in record.events:
             if type(event) is Accepted:
-                assert type(given) is Enqueue
-                new = given.tickets[event.item]
+                assert type(input_) is Enqueue
+                new = input_.tickets[event.item]
                 if event.ratings:
                     new = with_ratings(new, event.ratings)
-                history.accept(event.ticket, new, given.now)
+                history.accept(event.ticket, new, input_.now)
                 row = self._tables.waiting.get(event.ticket)
                 self._measured.enter(
-                    _as_it_entered(event, new, given.now) if row is None else row.ticket
+                    _as_it_entered(event, new, input_.now) if row is None else row.ticket
                 )
                 if self._played is not None:
                     self._played.note(new)
@@ -333,14 +333,14 @@ class Simulator:
                 if self._played is not None:
                     self._played.play(event.match)
             elif type(event) is Expired:
-                history.leave(event.ticket, EXPIRED, given.now, event.reason)
+                history.leave(event.ticket, EXPIRED, input_.now, event.reason)
                 self._measured.leave(event.ticket)
             elif type(event) is Cancelled:
-                history.leave(event.ticket, CANCELLED, given.now, event.reason)
+                history.leave(event.ticket, CANCELLED, input_.now, event.reason)
                 self._measured.leave(event.ticket)
             elif type(event) is Proposed or type(event) is Repaired:
-                self._answers.hear(event, given.now)
-        self._now = given.now
+                self._answers.hear(event, input_.now)
+        self._now = input_.now
         self._steps += 1
         if self._is_checked:
             self.engine.tables._check()
@@ -394,7 +394,7 @@ AHEAD_MAX = 100_000
 
 
 class AnnouncedArrivals:
-    """The arrivals in order, and beside them their announcements.
+    """The arrivals in order, with their announcements.
 
     Args:
         arrivals: By ascending time.
@@ -418,7 +418,7 @@ class AnnouncedArrivals:
 
     @property
     def at(self) -> float:
-        """Return when the next ticket arrives; inf if none does."""
+        """Return when the next ticket arrives; inf if there is none."""
         read = self._read
         if read or self._read_on():
             return read[0].at
@@ -440,7 +440,7 @@ class AnnouncedArrivals:
         return at
 
     def announce(self, now: float) -> tuple[Ticket, str]:
-        """Return a ticket to be announced now, as it will wait, and the queue to be told."""
+        """Return the next ticket to announce, as it will wait, and the queue to tell."""
         for name, ahead in self._horizons.items():
             arrival = self._next_for(name)
             if arrival is not None and arrival.at - ahead <= now:

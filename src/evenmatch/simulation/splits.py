@@ -1,4 +1,4 @@
-"""A group that is split, in a simulation: each part is a group with queues of its own.
+"""Simulates a group that is split: each part is a group with queues of its own.
 
 The parts share nothing, as on the nodes of a cluster, so one engine plays them side by side.
 """

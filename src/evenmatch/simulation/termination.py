@@ -1,4 +1,4 @@
-"""When is nothing left to happen? Some policies ask to be woken for ever.
+"""Decides when a simulation is over, although some policies ask to be woken for ever.
 
 When no arrival and no leave is left, a run goes on while a deadline or an expansion of a waiting
 ticket lies ahead. After that it goes on until every queue that still asks for it was woken once,
@@ -49,7 +49,7 @@ class Termination:
         )
 
     def before(self, now: float) -> None:
-        """Note what the queues that are about to be woken know."""
+        """Note the memories of the queues that are about to be woken."""
         self._due = {
             name: pool.matcher.memory()
             for name, pool in self._engine.pools.items()
@@ -57,7 +57,7 @@ class Termination:
         }
 
     def after(self, now: float, events: tuple[Event, ...]) -> None:
-        """Judge a wake by what came of it; a job that was asked for may still come to nothing."""
+        """Judge a wake by its result; a job that it requested may still come to nothing."""
         if self.settled(events):
             return
         if now <= self._last_change():
@@ -114,7 +114,7 @@ def _last_change(pool: Pool) -> float:
     latest = max(ticket.enqueued_at for ticket in tickets)
     wait_max = pool.queue.wait_max
     at = -math.inf if wait_max is None else latest + wait_max
-    at = max([at, *pool.delayed.values()])
+    at = max([at, *pool.delayed_until.values()])
     if (conditions := pool.objective.rules.conditions) is not None:
         at = max(at, round_up(latest + conditions.waits[-1]))
     for rule in pool.queue.rules:

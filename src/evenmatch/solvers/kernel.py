@@ -29,7 +29,7 @@ COMPILING = "evenmatch: compiling kernels for this machine; it happens once and 
 on_compile: list[Callable[[], None]] = []
 """Called before a kernel that is in no cache is compiled, for instance to tell the user."""
 
-deferred: dict[str, DeferredKernel] | None = None
+deferred_kernels: dict[str, DeferredKernel] | None = None
 """Kernels that other processes are compiling, by name; None: the first call compiles each.
 
 See `defer`."""
@@ -72,14 +72,14 @@ def kernel(
     def decorate(function: Function) -> Function:
         if not HAS_NUMBA:
             return function
-        made = DeferredKernel(function, signature, inline, allocates)
-        if deferred is None:
-            _imported[id(made)] = made
-        elif _loads_kept and made.is_kept:
-            return cast("Function", made.compiled)
+        deferred = DeferredKernel(function, signature, inline, allocates)
+        if deferred_kernels is None:
+            _imported[id(deferred)] = deferred
+        elif _loads_kept and deferred.is_kept:
+            return cast("Function", deferred.compiled)
         else:
-            deferred[made.name] = made
-        return cast("Function", made)
+            deferred_kernels[deferred.name] = deferred
+        return cast("Function", deferred)
 
     return decorate
 
@@ -137,15 +137,15 @@ def defer(*, load_kept: bool) -> Iterator[None]:
     Args:
         load_kept: Whether kernels found in the cache are loaded at once, as without `defer`.
     """
-    global deferred, _loads_kept
-    deferred, _loads_kept = {}, load_kept
+    global deferred_kernels, _loads_kept
+    deferred_kernels, _loads_kept = {}, load_kept
     for key, each in list(_imported.items()):
         if not (load_kept and each.is_kept):
-            deferred[each.name] = _imported.pop(key)
+            deferred_kernels[each.name] = _imported.pop(key)
     try:
         yield
     finally:
-        deferred = None
+        deferred_kernels = None
 
 
 @contextmanager
@@ -154,16 +154,16 @@ def uncompiled() -> Iterator[None]:
 
     For work that takes less time than loading numba does: a second, and a hundred megabytes.
     """
-    global deferred
-    if deferred is not None or not HAS_NUMBA or "numba" in sys.modules:
+    global deferred_kernels
+    if deferred_kernels is not None or not HAS_NUMBA or "numba" in sys.modules:
         yield
         return
-    deferred = {}
+    deferred_kernels = {}
     try:
         yield
     finally:
-        _imported.update({id(each): each for each in deferred.values()})
-        deferred = None
+        _imported.update({id(each): each for each in deferred_kernels.values()})
+        deferred_kernels = None
 
 
 def settle() -> None:
@@ -171,8 +171,8 @@ def settle() -> None:
 
     For servers, and for measurements of time: afterwards no call waits for a compiler.
     """
-    global deferred
-    waiting, deferred = deferred, None
+    global deferred_kernels
+    waiting, deferred_kernels = deferred_kernels, None
     if not waiting and not _imported:
         return
     for module in list(sys.modules.values()):
@@ -217,7 +217,7 @@ class DeferredKernel:
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Run the kernel, and put it in place of this object in the module that called."""
-        if deferred is not None and self._compiled is None:
+        if deferred_kernels is not None and self._compiled is None:
             return self.function(*args, **keywords)
         made, name = self.compiled, self.function.__name__
         for names in (self.function.__globals__, sys._getframe(1).f_globals):
@@ -267,7 +267,7 @@ def entry(function: Function) -> Function:
     """
     made: Any = function
     if isinstance(made, DeferredKernel):
-        if deferred is not None and made._compiled is None:
+        if deferred_kernels is not None and made._compiled is None:
             return function
         made = made.compiled
     if hasattr(made, "entry_point"):
@@ -283,7 +283,7 @@ def _compile(function: Callable[..., Any], signature: str, inline: bool, allocat
 
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
-    kept = KernelCache(function, (signature, inline, allocates), _say_once)
+    cache = KernelCache(function, (signature, inline, allocates), _say_once)
 
     def compiled() -> Any:
         from numba.core import typeinfer
@@ -291,15 +291,15 @@ def _compile(function: Callable[..., Any], signature: str, inline: bool, allocat
         # `_nrt` is missing from numba's own list of keywords.
         unlisted: Any = {"_nrt": allocates}
         made: Any = numba.njit(nogil=True, forceinline=inline, **unlisted)(function)
-        made._cache = kept
+        made._cache = cache
         with typeinfer.register_dispatcher(made):
             made.compile(eval(signature, {}, _Types()))
             made.disable_compile()
         return made
 
-    loaded = kept.load(compiled)
-    if loaded is None and not kept.is_kept:
-        # Reported before the compiler is loaded, since its memory is never given back.
+    loaded = cache.load(compiled)
+    if loaded is None and not cache.is_kept:
+        # Said before the compiler is loaded, which takes memory that is not given back.
         _say_once()
     return loaded or compiled()
 

@@ -37,9 +37,9 @@ def new_ticket(
     queues: tuple[str, ...] = (),
     **attributes: Value,
 ) -> NewTicket:
-    """Return a request to play: one player for each rating, or one without any.
+    """Return a request to play, with a player for each rating, or one player without a rating.
 
-    The players of ticket `a` are `a1`, `a2`; a player alone is called like the ticket.
+    The players of ticket `a` are `a1`, `a2`; a single player has the ticket's name.
 
     >>> [each.id for each in new_ticket("a", 1500, 1600).players]
     ['a1', 'a2']
@@ -55,7 +55,7 @@ def ticket(
     queues: tuple[str, ...] = ("main",),
     **attributes: Value,
 ) -> Ticket:
-    """Return a ticket as a matcher gets it, enqueued `at` seconds.
+    """Return a ticket as a matcher gets it, enqueued at the engine time `at` in seconds.
 
     >>> ticket("a", 1500, at=3, sequence=7).age_key
     (3.0, 7)
@@ -99,7 +99,7 @@ def queue(
     on_deadline: OnDeadline = "expire",
     exclusive_match: bool = False,
 ) -> Queue:
-    """Return a queue with these seats per team, `1, 1` if none are named.
+    """Return a queue with these seats per team, by default `1, 1`.
 
     >>> queue("squads", 2, 2).format.k
     4

@@ -228,10 +228,10 @@ class JournalUnderTest:
     async def expect_corrupt(self, what: str) -> None:
         """Expect that reading detects the damage that was just done."""
         try:
-            found = await self.stored()
+            entries = await self.stored()
         except JournalCorrupt:
             return
-        got = _sequences([entry.record for entry in found])
+        got = _sequences([entry.record for entry in entries])
         self.expect(False, f"{what}, and records {got} were read without JournalCorrupt")
 
 
@@ -432,10 +432,12 @@ async def _keeps_snapshots(bench: JournalUnderTest) -> None:
 
 
 async def _expect_snapshot(bench: JournalUnderTest, seq: int, state: bytes) -> None:
-    found = await bench.journal.latest_snapshot(bench.shard)
-    got = None if found is None else found.sequence
+    snapshot = await bench.journal.latest_snapshot(bench.shard)
+    got = None if snapshot is None else snapshot.sequence
     bench.expect(got == seq, f"expected the snapshot after record {seq}, got {got}")
-    bench.expect(found is not None and found.state == state, f"snapshot {seq} came back changed")
+    bench.expect(
+        snapshot is not None and snapshot.state == state, f"snapshot {seq} came back changed"
+    )
 
 
 @_promise("a snapshot of records that are not stored is refused with SequenceGap")
@@ -443,19 +445,19 @@ async def _refuses_snapshots(bench: JournalUnderTest) -> None:
     await bench.own()
     await bench.append(1, sample_records(1, 2))
     await bench.expect_refused(SequenceGap, bench.journal.snapshot(bench.shard, 3, b"ahead"))
-    found = await bench.journal.latest_snapshot(bench.shard)
-    bench.expect(found is None, "the refused snapshot was stored")
+    snapshot = await bench.journal.latest_snapshot(bench.shard)
+    bench.expect(snapshot is None, "the refused snapshot was stored")
 
 
 @_promise("segments are kept in order")
 async def _keeps_segments(bench: JournalUnderTest) -> None:
     await bench.own()
-    kept = [Segment(first, 1, "0.1", {"duel": f"greedy-{first}"}, 0.5) for first in (1, 4, 11)]
-    for segment in kept:
+    segments = [Segment(first, 1, "0.1", {"duel": f"greedy-{first}"}, 0.5) for first in (1, 4, 11)]
+    for segment in segments:
         await bench.journal.begin(bench.shard, segment)
     await bench.reopen()
-    found = await bench.journal.segments(bench.shard)
-    bench.expect(found == kept, f"expected {kept}, got {found}")
+    segments = await bench.journal.segments(bench.shard)
+    bench.expect(segments == segments, f"expected {segments}, got {segments}")
 
 
 @_promise("a segment takes the place of one that begins at the same record, and lowers no format")
@@ -464,9 +466,9 @@ async def _raises_formats(bench: JournalUnderTest) -> None:
     for number in (2, 1):
         await bench.journal.begin(bench.shard, Segment(4, number, f"0.{number}", {}, 0.5))
     await bench.reopen()
-    found = await bench.journal.segments(bench.shard)
-    kept = [Segment(4, 2, "0.1", {}, 0.5)]
-    bench.expect(found == kept, f"expected {kept}, got {found}")
+    segments = await bench.journal.segments(bench.shard)
+    segments = [Segment(4, 2, "0.1", {}, 0.5)]
+    bench.expect(segments == segments, f"expected {segments}, got {segments}")
 
 
 @_promise("a lease is renewed by its owner and refused to others until its time is over")

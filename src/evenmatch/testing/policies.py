@@ -13,7 +13,7 @@ from evenmatch.criteria.rules import Rules
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import FunctionPolicy, Policy
-from evenmatch.policies.hooks import check_conditions, evaluations_allowed, has_jobs
+from evenmatch.policies.hooks import check_conditions, evaluations_limit, has_jobs
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing.job_promises import JOB_PROMISES
 from evenmatch.testing.memory_promises import MEMORY_PROMISES, check_pace
@@ -32,16 +32,16 @@ def check_policy(
 ) -> tuple[str, ...]:
     """Raise AssertionError with a sentence unless the policy keeps every promise.
 
-    A policy may be lazy: nothing says which matches it must make. But the matches that it makes
-    must be legal and must follow from who waits, since when and with what, not from ids, from
-    restarts, from how often it is asked, or from where the clock began.
+    A policy need not make any particular match. But the matches that it makes must be legal, and
+    must depend only on who waits, since when and with what; not on ids, on restarts, on how often
+    it is asked, or on when the clock began.
 
     Args:
         policy: A policy, a function under `@policy`, or a SPEC such as `window:limit=150`.
-        queue: The queue to check it on; None takes every kind in `scripts.QUEUES` that the
-            policy does not refuse with ConfigError, and one at least it must accept. A function
-            under `@policy` cannot refuse, so None takes duels without rules for it.
-        seeds: One random script is played for each; more seeds find rarer faults.
+        queue: The queue to check it on; by default every kind in `scripts.QUEUES` that the policy
+            does not refuse with ConfigError, of which it must accept at least one. A function under
+            `@policy` cannot refuse a queue, so it is checked on duels without rules.
+        seeds: One random script is played for each seed; more seeds find rarer faults.
 
     Returns:
         The promises that were not checked, each with why: a policy that declares no
@@ -70,7 +70,7 @@ def check_policy(
     refusals: list[str] = []
     accepted = 0
     all_seeds = tuple(seeds)
-    has_bound = evaluations_allowed(chosen, 0) is not None
+    has_bound = evaluations_limit(chosen, 0) is not None
     checks = [*PROMISES.values(), *MEMORY_PROMISES.values()]
     checks += JOB_PROMISES.values() if has_jobs(chosen) else ()
     for each in _queues_for(chosen) if queue is None else (queue,):

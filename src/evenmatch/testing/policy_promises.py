@@ -15,7 +15,7 @@ import msgspec
 from evenmatch.criteria.expansion import TICKS
 from evenmatch.model.ticket import Ticket, Value
 from evenmatch.policies.base import Decision, Memory
-from evenmatch.policies.hooks import evaluations_allowed, said
+from evenmatch.policies.hooks import evaluations_limit, hook_value
 from evenmatch.testing.play import LEFT, LEGAL, Case, DecidedMatch, Play, PromiseGuard
 from evenmatch.testing.scripts import Script, draw_crowds
 
@@ -82,13 +82,13 @@ HOOKS = "what it says beside its decisions is of the kind that is documented, an
 def _says_what_is_documented(case: Case) -> None:
     policy = case.policy
     for hook, kind in (("held_back", str), ("in_rounds", bool), ("serves_overdue", bool)):
-        if not isinstance(value := said(policy, hook), kind):
+        if not isinstance(value := hook_value(policy, hook), kind):
             case.broken(HOOKS, f"{hook} is {value!r:.80}, not of type {kind.__name__}")
-    horizon = said(policy, "horizon")
+    horizon = hook_value(policy, "horizon")
     if not (isinstance(horizon, int | float) and horizon >= 0.0):
         case.broken(HOOKS, f"horizon is {horizon!r:.80}, not seconds >= 0")
     with PromiseGuard(case, HOOKS, "is_wide(1500.0, 1700.0)"):
-        if not isinstance(value := said(policy, "is_wide")(1500.0, 1700.0), bool):
+        if not isinstance(value := hook_value(policy, "is_wide")(1500.0, 1700.0), bool):
             case.broken(HOOKS, f"is_wide said {value!r:.80}, not True or False")
     case.expect_same(HOOKS, _Asked(case).run(), "asking its hooks after each decision")
 
@@ -100,7 +100,7 @@ class _Asked(Play):
 
     def decided(self, now: float, fired: bool, decision: Decision) -> None:
         with PromiseGuard(self.case, HOOKS, f"starts() at {now}"):
-            starts = dict(said(self.matcher, "starts")())
+            starts = dict(hook_value(self.matcher, "starts")())
         for ticket_id, at in starts.items():
             if ticket_id not in self.waiting:
                 self.case.broken(
@@ -110,7 +110,7 @@ class _Asked(Play):
                 self.case.broken(HOOKS, f"starts() at {now} says {at!r:.80}, not an instant")
         for ticket_id in self.waiting:
             with PromiseGuard(self.case, HOOKS, f"promise({ticket_id!r}, {now})"):
-                promise = said(self.matcher, "promise")(ticket_id, now)
+                promise = hook_value(self.matcher, "promise")(ticket_id, now)
             if promise is not None and not now <= promise.expected <= promise.latest:
                 self.case.broken(HOOKS, f"at {now} it promised {ticket_id} the round {promise}")
 
@@ -388,7 +388,7 @@ class _Counted(Play):
     def _held(self, call: str, entering: int) -> Iterator[None]:
         before, waiting = self.count(), len(self.waiting) + entering
         yield
-        spent, most = self.count() - before, evaluations_allowed(self.case.policy, waiting)
+        spent, most = self.count() - before, evaluations_limit(self.case.policy, waiting)
         if most is not None and not 0 <= spent <= most:
             self.case.broken(
                 BOUND,

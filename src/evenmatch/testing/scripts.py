@@ -265,8 +265,8 @@ def _draw_player(
 ) -> Player:
     rating = 1000.0 + 25.0 * rng.randrange(STEPS_TO_TOP + 1)
     attributes: dict[str, Value] = {}
-    given: tuple[Criterion | Rule, ...] = (*queue.criteria, *rules)
-    for each in given:
+    definitions: tuple[Criterion | Rule, ...] = (*queue.criteria, *rules)
+    for each in definitions:
         if each.kind not in NUMERIC and each.attribute and each.attribute not in attributes:
             _draw_other(rng, each, player_id, attributes)
     for criterion in queue.criteria:
@@ -285,11 +285,11 @@ def _draw_player(
 
 
 def _draw_other(
-    rng: random.Random, given: Criterion | Rule, player_id: str, attributes: dict[str, Value]
+    rng: random.Random, definition: Criterion | Rule, player_id: str, attributes: dict[str, Value]
 ) -> None:
     """Draw what a kind compares that compares no numbers."""
-    name = given.attribute
-    form = form_of(given)
+    name = definition.attribute
+    form = form_of(definition)
     if form is Form.WORD:
         attributes[name] = rng.choice(("red", "blue"))
     elif form is Form.SHARED:
@@ -306,9 +306,9 @@ def _draw_other(
     elif rng.random() < 0.5:
         # Half of the players remember some of the others, or avoid a few.
         met = _some_others(rng, player_id)
-        if kind_of(given).is_list_of_players:
+        if kind_of(definition).is_list_of_players:
             attributes[name] = met[:2]
-        elif kind_of(given).memory == "meetings":
+        elif kind_of(definition).memory == "meetings":
             attributes[name] = {each: rng.choice((1.0, 2.0, 3.0)) for each in met}
         else:
             attributes[name] = {each: rng.choice((-1.0, 1.0, 1.0, 2.0, 3.0)) for each in met}
@@ -379,8 +379,8 @@ def draw_crowds(queue: Queue, rules: tuple[Rule, ...], seed: int) -> Iterator[tu
         names = [name for name, _ in form.roles]
         yield "all of one role", _script(drawn(CROWD, lambda t, _: _alone(t, names[:1])))
         yield "a missing role", _script(drawn(CROWD, lambda t, _: _alone(t, names[1:])))
-    if form.insisted:
-        yield "all on one side", _script(drawn(CROWD, lambda t, _: _sided(t, form.insisted[0])))
+    if form.strict_sides:
+        yield "all on one side", _script(drawn(CROWD, lambda t, _: _sided(t, form.strict_sides[0])))
     if not form.solo_only:
         size = _awkward(queue)
         yield "parties of one size", _script(drawn(CROWD, lambda t, _: _sized(t, size)))

@@ -99,8 +99,8 @@ class StoreUnderTest:
 
     async def body(self, name: str) -> bytes | None:
         """Return what a document holds, None if it is not there."""
-        found = await self.store.get(name)
-        return None if found is None else found.body
+        document = await self.store.get(name)
+        return None if document is None else document.body
 
     async def numbers(self, after: int | None, most: int) -> list[tuple[int, bytes]]:
         """Return notes as pairs."""
@@ -117,10 +117,10 @@ async def _returns_what_was_put(bench: StoreUnderTest) -> None:
     bench.check(await store.get("keys.json") is None, "there is a document that nobody put")
     for name, body in (("keys.json", b"{}\n\0\xff"), ("config/7.json", b""), ("a", b"x" * LARGE)):
         revision = await store.put(name, body)
-        found = await store.get(name)
-        bench.check(found is not None and found.body == body, f"{name} comes back changed")
+        document = await store.get(name)
+        bench.check(document is not None and document.body == body, f"{name} comes back changed")
         bench.check(
-            found is not None and found.revision == revision, f"{name} has another revision"
+            document is not None and document.revision == revision, f"{name} has another revision"
         )
     await store.put("a", b"y" * (LARGE + 1))
     bench.check(await bench.body("a") == b"y" * (LARGE + 1), "a replaced document comes back")
@@ -222,11 +222,11 @@ async def _finds_damage(bench: StoreUnderTest) -> None:
     if not await bench.harm("a"):
         return
     try:
-        found = await bench.store.get("a")
+        document = await bench.store.get("a")
     except JournalCorrupt:
-        found = None
+        document = None
     else:
-        bench.check(False, f"a changed document comes back as {found}")
+        bench.check(False, f"a changed document comes back as {document}")
     bench.check(await bench.body("b") == b"another one", "damage of one keeps others away")
     await bench.store.put("a", b"restored")
     bench.check(await bench.body("a") == b"restored", "a damaged document cannot be replaced")

@@ -22,7 +22,7 @@ from evenmatch.theory.graph import (
     read_graph,
     tightest,
 )
-from evenmatch.theory.rates import joined, shown
+from evenmatch.theory.rates import list_in_words, rate_text
 
 CLASSES_MAX = 30
 WORK_MAX = 60_000_000
@@ -195,8 +195,8 @@ def _gain(
     more_rates, more_edges, free = with_flexible(rates, edges, name, accepted, 0.0)
     met = frozenset(y if x == free else x for x, y in more_edges if free in (x, y)) - {free}
     if met not in singles:
-        found = compatibility_graph(rates=more_rates, edges=more_edges)
-        singles[met] = (found.means or {})[free]
+        waits = compatibility_graph(rates=more_rates, edges=more_edges)
+        singles[met] = (waits.means or {})[free]
     more_rates, more_edges, free = with_flexible(rates, edges, name, accepted, share)
     then = compatibility_graph(rates=more_rates, edges=more_edges).means
     own, alone = now[name], singles[met]
@@ -222,7 +222,7 @@ def _unstable(
             more_rates, more_edges = moved[0], list(moved[1])
         return _worst_margin(more_rates, more_edges) <= 0
 
-    who, told = joined(before.starved), before.margins[0].text
+    who, told = list_in_words(before.starved), before.margins[0].text
     if is_too_few(1.0):
         reason = f"{told}; even if all of {who} were flexible, too few could play them"
         return Flexibility(False, None, share, {}, before.starved, before.growth, {}, reason)
@@ -231,7 +231,7 @@ def _unstable(
         low, high = (middle, high) if is_too_few(middle) else (low, middle)
     part = high if before.growth else 0.0
     needed = {name: float(f"{part * rates[name]:.8g}") for name in before.starved}
-    total = shown(sum(needed.values()))
+    total = rate_text(sum(needed.values()))
     reason = (
         f"{told}; more than {total}/s of {who} must become flexible, {100.0 * part:.3g} % of them"
     )

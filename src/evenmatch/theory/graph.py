@@ -28,7 +28,7 @@ from evenmatch.theory.independent_sets import (
     solve_exactly,
     split,
 )
-from evenmatch.theory.rates import Exact, exact_rates, joined, shown
+from evenmatch.theory.rates import Exact, exact_rates, list_in_words, rate_text
 
 CLASSES_MAX = 60
 """Most classes of one graph; the solvable limit is about 25 classes that hardly meet each other,
@@ -409,14 +409,14 @@ def _margin(component: Component, names: list[str], value: Fraction, mask: int) 
     met = 0
     for i in members_of(mask):
         met |= component.neighbours[i]
-    who = joined(classes)
-    whom = joined(names[i] for i in members_of(met)) if met else ""
+    who = list_in_words(classes)
+    whom = list_in_words(names[i] for i in members_of(met)) if met else ""
     if not met:
-        sentence = f"{who} may meet nobody, and {shown(rate_of(component, mask))}/s come"
+        sentence = f"{who} may meet nobody, and {rate_text(rate_of(component, mask))}/s come"
     elif value > 0:
-        sentence = f"{who} may grow by {shown(value)}/s before they outnumber {whom}"
+        sentence = f"{who} may grow by {rate_text(value)}/s before they outnumber {whom}"
     elif value == 0:
         sentence = f"{who} are exactly as many as {whom}, and may meet nobody else"
     else:
-        sentence = f"{who} exceed {whom} by {shown(-value)}/s, and may meet nobody else"
+        sentence = f"{who} exceed {whom} by {rate_text(-value)}/s, and may meet nobody else"
     return Margin(classes, value, sentence)

@@ -75,7 +75,7 @@ def check_expected(rate: float, wait_max: float) -> None:
         )
 
 
-def shown(value: Fraction | float) -> str:
+def rate_text(value: Fraction | float) -> str:
     """Return a rate for people to read: at most six digits, no needless zeros.
 
     >>> shown(Fraction(1, 20)), shown(0.3333333333)
@@ -84,10 +84,10 @@ def shown(value: Fraction | float) -> str:
     return f"{float(value):.6g}" if math.isfinite(value) else "infinite"
 
 
-def joined(names: Iterable[str]) -> str:
+def list_in_words(names: Iterable[str]) -> str:
     """Return names as a phrase.
 
-    >>> joined(["a"]), joined(["a", "b", "c"])
+    >>> list_in_words(["a"]), list_in_words(["a", "b", "c"])
     ('a', 'a, b and c')
     """
     *first, last = list(names)

@@ -19,7 +19,7 @@ from itertools import combinations
 from typing import Any
 
 from evenmatch.errors import ConfigError
-from evenmatch.theory.rates import exact_rates, shown
+from evenmatch.theory.rates import exact_rates, rate_text
 
 ROLES_MAX = 10
 SETS_MAX = 1_000
@@ -133,8 +133,8 @@ def _margins(slots: Mapping[str, int], coming: dict[frozenset[str], Fraction]) -
             roles,
             share[roles] * total - own[roles],
             f"players who queue only for {' or '.join(roles)} {_verdict(frozenset(roles), rooms)}: "
-            f"now {shown(own[roles])}/s, and {_taken(share[roles] * every, every)} "
-            f"{shown(share[roles] * total)}/s",
+            f"now {rate_text(own[roles])}/s, and {_taken(share[roles] * every, every)} "
+            f"{rate_text(share[roles] * total)}/s",
         )
         for roles in own
     ]
@@ -146,13 +146,13 @@ def _verdict(roles: frozenset[str], rooms: dict[frozenset[str], Fraction]) -> st
     They count in each larger set as well, which may have less room than their own.
     """
     if rooms[roles] < 0:
-        return f"must drop by more than {shown(-rooms[roles])}/s, with the others unchanged"
+        return f"must drop by more than {rate_text(-rooms[roles])}/s, with the others unchanged"
     if rooms[roles] == 0:
         return "must be fewer"
     room = min(each for larger, each in rooms.items() if roles <= larger)
     if room <= 0:
         return "are not too many by themselves"
-    return f"may rise by up to {shown(room)}/s, with the others unchanged"
+    return f"may rise by up to {rate_text(room)}/s, with the others unchanged"
 
 
 def _taken(part: Fraction, every: int) -> str:

@@ -265,8 +265,8 @@ def _note_on_best(pools: Pools, price: float, best: LongRun, moves: Ints) -> Ite
     except ConfigError:
         yield "the best policy meets the cap; with a higher one it may cost less"
         return
-    found = run_long(wider, *wider.after(moves))
-    cost, before = (each.wait + price * each.imbalance for each in (found, best))
+    long_run = run_long(wider, *wider.after(moves))
+    cost, before = (each.wait + price * each.imbalance for each in (long_run, best))
     if cost < before - HELD_BACK * (1.0 + before):
         yield f"with cap = {wider.cap} the best policy costs {cost:.6g}: give a higher cap"
 
@@ -365,11 +365,11 @@ class SimplePolicies:
         gaps = np.where(least >= 0, pools.imbalances[pools.move_set[least]], np.inf)
         is_full = pools.sizes == pools.cap
         left, imbalance = pools.after(np.where((gaps <= delta) | is_full, least, -1))
-        found = run_long(pools, left, imbalance)
-        if (is_full & (gaps > delta))[pools_met(pools, found)].any():
+        long_run = run_long(pools, left, imbalance)
+        if (is_full & (gaps > delta))[pools_met(pools, long_run)].any():
             self._forced = max(self._forced, delta)
             return None
-        return found.wait + self._price * found.imbalance
+        return long_run.wait + self._price * long_run.imbalance
 
     def static(self, least: Ints) -> tuple[float, float]:
         """Return the cost of the best threshold, and that threshold."""
@@ -404,10 +404,10 @@ class SimplePolicies:
         )
 
     def _cost(self, left: Ints, imbalance: Floats) -> float:
-        found = run_long(self._pools, left, imbalance)
-        return found.wait + self._price * found.imbalance
+        long_run = run_long(self._pools, left, imbalance)
+        return long_run.wait + self._price * long_run.imbalance
 
 
-def pools_met(pools: Pools, found: LongRun) -> Ints:
+def pools_met(pools: Pools, long_run: LongRun) -> Ints:
     """Return the pools reached by an arrival from those left in the long run."""
-    return np.unique(pools.arrivals[found.shares > 0.0])
+    return np.unique(pools.arrivals[long_run.shares > 0.0])

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from evenmatch.errors import ConfigError
-from evenmatch.theory.rates import exact_rates, shown
+from evenmatch.theory.rates import exact_rates, rate_text
 
 K_MAX = 12
 NAMES = (
@@ -166,7 +166,7 @@ def _margins(k: int, sizes: tuple[int, ...], rates: list[Fraction], shape: str) 
             TeamMargin(
                 tuple(-int(i + 1 == size) for i in range(k)),
                 -rate,
-                f"{NAMES[size - 1]} cannot fill a team of {k} alone, and {shown(rate)}/s come",
+                f"{NAMES[size - 1]} cannot fill a team of {k} alone, and {rate_text(rate)}/s come",
             )
             for size, rate in zip(sizes, rates, strict=True)
             if k % size
@@ -191,12 +191,12 @@ def _sentence(coefficients: Sequence[int], margin: Fraction, k: int) -> str:
     more = _sum_of([max(x, 0) for x in coefficients])
     less = _sum_of([max(-x, 0) for x in coefficients])
     if not more:
-        return f"{less} cannot fill a team of {k}, and {shown(-margin)}/s come"
+        return f"{less} cannot fill a team of {k}, and {rate_text(-margin)}/s come"
     if margin < 0:
         more, less = less, more
     if margin == 0:
         return f"{less} are not fewer than {more}"
-    return f"{more} exceed {less} by {shown(abs(margin))}/s"
+    return f"{more} exceed {less} by {rate_text(abs(margin))}/s"
 
 
 def _sum_of(coefficients: Sequence[int]) -> str:

@@ -18,12 +18,14 @@ class OpenForBackfill(
     """A running match asks for players; the same request again is a heartbeat.
 
     Args:
-        roster_version: The match's, as far as the backend knows; 0 until it is filled first.
-        left: Players who have left it; they never come back to this match.
-        free: Seats by team that are to be filled; left out: all that are free.
-        priority: Whether its seats are filled before new matches, among them or after.
-        lease: Seconds after which the match closes unless it is heard of.
-        quality_floor: The least that the match may be worth with the newcomers.
+        roster_version: The match's roster version, as far as the backend knows it; 0 until the
+            match is filled for the first time.
+        left: Players who have left the match; they never come back to it.
+        free: How many seats to fill, by team; by default all that are free.
+        priority: Whether its seats are filled before new matches are made, along with them or after
+            them.
+        lease: Seconds after which the match closes, unless the backend sends this request again.
+        quality_floor: The lowest quality that the match may have with the newcomers.
     """
 
     roster_version: Annotated[int, Meta(ge=0, le=1_000_000)]
@@ -44,11 +46,11 @@ class BackfillState(msgspec.Struct, frozen=True, gc=False):
         players: Who plays now, by team.
         left: Who has left it.
         free: Free seats by team.
-        wanted: Those of them that are to be filled now.
+        wanted: How many of the free seats are to be filled now, by team.
         fills: The matches that brought newcomers, in order.
-        expires_in: Seconds until it closes unless it is heard of; null while it is closed.
-        proposed: The fill whose newcomers are asked now whether they accept; left out if there is
-            none.
+        expires_in: Seconds until it closes unless the backend sends a heartbeat; null while it is
+            closed.
+        proposed: The fill whose newcomers are now asked to accept; left out if there is none.
     """
 
     match: str
@@ -64,16 +66,17 @@ class BackfillState(msgspec.Struct, frozen=True, gc=False):
 
 
 class AllocationState(msgspec.Struct, frozen=True, gc=False):
-    """A match on its way to a server.
+    """A match for which a server is being found.
 
     Args:
         match: The match.
         queue: Its queue.
-        hook: The hook that is to find a server.
-        state: `waiting` for its turn, `asked`, `told` (the hook will say it later), `paused` before
-            the next try, `dead` (an operator may ask again), or `void` (its tickets wait again).
-        attempts: How often the hook was asked.
-        reason: Why the last try failed.
+        hook: The hook that finds the server.
+        state: `waiting` for its turn; `asked`; `told` if the hook will send the server later;
+            `paused` before the next attempt; `dead` if all attempts failed, until an operator
+            retries; or `void`, after which its tickets wait again.
+        attempts: How often the hook has been asked.
+        reason: Why the last attempt failed.
     """
 
     match: str

@@ -11,12 +11,12 @@ from evenmatch.wire.tickets import CreateTicket, Problem, TicketState, new_ticke
 
 
 class FollowTickets(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """What a client of the stream asks for.
+    """A message by which a client of the stream says which tickets it follows.
 
     Args:
-        follow: Ids of tickets to hear of.
-        unfollow: Ids of tickets to hear of no more.
-        after: The highest sequence that the client has seen; present states up to it are left out.
+        follow: Ids of tickets to follow.
+        unfollow: Ids of tickets to stop following.
+        after: The highest sequence that the client has seen; states up to it are not sent again.
     """
 
     follow: tuple[str, ...] = ()
@@ -25,11 +25,11 @@ class FollowTickets(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields
 
 
 class StreamProblem(msgspec.Struct, frozen=True, gc=False):
-    """Something that the stream could not do.
+    """An error of the stream.
 
     Args:
         event: Always `problem`.
-        ticket: The ticket that it is about; null where the message was at fault.
+        ticket: The ticket that it is about; null if the client's message was wrong.
         problem: What is wrong.
     """
 
@@ -39,10 +39,10 @@ class StreamProblem(msgspec.Struct, frozen=True, gc=False):
 
 
 class StreamEvent(msgspec.Struct, frozen=True, gc=False):
-    """A ticket's state, as it changes.
+    """A ticket's new state.
 
     Args:
-        event: The name of the state.
+        event: The name of the new state.
         sequence: A number that grows with each change of any ticket; see `after`.
         ticket: The ticket.
     """
@@ -55,11 +55,11 @@ class StreamEvent(msgspec.Struct, frozen=True, gc=False):
 class UpdateTicket(
     msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """New facts of a waiting ticket; what is left out stays as it is.
+    """New attributes, ratings or roles of a waiting ticket; what you leave out stays as it is.
 
     Args:
-        attributes: Facts of the party that take the place of those of the same name.
-        players: Players of the ticket, with what is new: a rating, attributes, roles.
+        attributes: Attributes of the party, which replace those of the same name.
+        players: Players of the ticket with what is new for them: a rating, attributes or roles.
     """
 
     attributes: dict[str, Value] = {}

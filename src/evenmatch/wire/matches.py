@@ -11,11 +11,11 @@ from evenmatch.model.match import Match, MatchOutcome
 
 
 class AnswerCheck(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """The answer of a ticket to a ready-check.
+    """A ticket's answer to a ready-check.
 
     Args:
         ticket: The ticket that answers.
-        players: For whom; empty means all players of the ticket.
+        players: The players for whom it answers; by default all players of the ticket.
     """
 
     ticket: str
@@ -23,12 +23,13 @@ class AnswerCheck(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=T
 
 
 class OutcomeState(msgspec.Struct, frozen=True, gc=False):
-    """What is known of a match's outcome.
+    """The outcome of a match, as far as it is known.
 
     Args:
-        state: `reported` by players who are not yet agreed, `counted`, or `disputed`.
-        ranks: Place of each team from 1 in the order of `players`; null until it counts.
-        reports: The ranks that each player has reported; empty once it counts.
+        state: `reported` while players have not all agreed, then `counted` or `disputed`.
+        ranks: The place of each team, from 1, in the order of `players`; null until the outcome
+            counts.
+        reports: The ranks that each player has reported; empty once the outcome counts.
     """
 
     state: Literal["reported", "counted", "disputed"]
@@ -42,13 +43,14 @@ class ReportOutcome(
     """How a match ended.
 
     Args:
-        ranks: Place of each team, lower is better, equal is a draw; either these or `points`.
-        points: What each team scored, higher is better.
-        handicap: Points given to each team before the start; left out: those of the match.
-        teams: Player ids by team, in the order of `ranks`; left out: the teams of the match.
-        quitters: Players who left before the end: they lose to every other team.
-        wide: Whether the match was made far beyond the usual gap; left out: what its policy says.
-        player: The player who reports; left out by the game's own service.
+        ranks: The place of each team; lower is better, equal places are a draw. Give either `ranks`
+            or `points`.
+        points: The points that each team scored; higher is better.
+        handicap: Points given to each team before the start; by default those of the match.
+        teams: Player ids by team, in the order of `ranks`; by default the teams of the match.
+        quitters: Players who left before the end; they lose against every other team.
+        wide: Whether the match was made far beyond the usual gap; by default its policy says.
+        player: The player who reports; the game's backend leaves it out.
     """
 
     ranks: tuple[float, ...] | None = None
@@ -67,26 +69,26 @@ class MatchState(msgspec.Struct, frozen=True, gc=False):
         match: Its id.
         queue: Its queue.
         at: When it was made, engine time in seconds.
-        tickets: Ids of its tickets, longest waiting first.
+        tickets: Ids of its tickets, the longest waiting first.
         teams: The same ids by team.
         bots: Seats filled by computer players.
-        cost: Criteria and waiting together; lower is better.
-        quality: For people, from 0 to 1; null where no criterion is scaled.
+        cost: What its criteria and waits cost together; lower is better.
+        quality: How good it is, from 0 to 1; null if no criterion is scaled.
         players: Ids of its players by team.
-        assignment: Where it is played, as the game's backend has put it; null before that.
-        handicap: Points given to each team before the start, where somebody gets any.
+        assignment: Where it is played, as the game's backend has set it; null before that.
+        handicap: Points given to each team before the start, if any team gets some.
         roles: The role of each of `players`, in queues that have roles.
         region: The best region for all, in queues that compare latencies.
-        latency_delta: By team and player, by how many milliseconds `region` is above the player's
-            own best.
-        hosts: Players who reach everyone, best first, in queues that ask for hosts.
-        off_side: Tickets that are on another side than they asked for, where there are any.
+        latency_delta: By team and player, how many milliseconds the latency to `region` is above
+            the player's lowest latency.
+        hosts: Players who reach all others, best first, in queues that ask for hosts.
+        off_side: Tickets that are on another side than they asked for, if there are any.
         state: `proposed` while it waits for acceptance; absent otherwise.
         accepted: Players who have accepted it.
-        left: Players who declined, left or were silent, whose seats are being filled.
-        outcome: How it ended, once somebody has reported that.
-        extends: The match that this one brings newcomers to: tickets, teams, players and roles are
-            theirs, and the quality is that of the whole match with them.
+        left: Players who declined, left or did not answer, and whose seats are being filled.
+        outcome: How it ended, once somebody has reported it.
+        extends: The match to which this one brings newcomers. Tickets, teams, players and roles are
+            those of the newcomers; the quality is that of the whole match with them.
         void: Why it was called off; its tickets wait again.
     """
 
@@ -118,7 +120,7 @@ class FeedMatch(MatchState, frozen=True, gc=False):
     """A match in the feed.
 
     Args:
-        seq: The number of the record that made it, or called it off.
+        seq: The number of the journal's record that made it or called it off.
     """
 
     seq: int = 0
@@ -128,8 +130,9 @@ class FeedPage(msgspec.Struct, frozen=True, gc=False):
     """Matches in order.
 
     Args:
-        matches: Matches after the given number; of one number, all or none.
-        next: Ask again with `after` = `next`.
+        matches: The matches after the given number; a page has either all matches of a number or
+            none.
+        next: Send this as `after` to get the next page.
     """
 
     matches: tuple[FeedMatch, ...]
@@ -178,10 +181,12 @@ def proposal_state(
     )
 
 
-def outcome_state(told: MatchOutcome) -> OutcomeState:
+def outcome_state(outcome: MatchOutcome) -> OutcomeState:
     """Return an outcome as it goes over HTTP."""
-    reports = {player: result.ranks for player, result in told.reports.items()}
-    return OutcomeState(told.state, None if told.result is None else told.result.ranks, reports)
+    reports = {player: result.ranks for player, result in outcome.reports.items()}
+    return OutcomeState(
+        outcome.state, None if outcome.result is None else outcome.result.ranks, reports
+    )
 
 
 def feed_match(

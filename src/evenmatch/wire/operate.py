@@ -13,11 +13,12 @@ class ConfigState(msgspec.Struct, frozen=True, gc=False):
     """The configuration in force.
 
     Args:
-        version: Its number in the journal; each change raises it.
-        source: `file` if it is that of the CONFIG file, else what set it: method and path.
+        version: Its version; each change raises it.
+        source: `file` if it is that of the CONFIG file, otherwise the method and path of the
+            request that set it.
         paused: The queues that take no tickets and make no matches now.
-        config: Its keys as in a CONFIG file, without [server]; null where the server was started
-            from Python.
+        config: Its keys as in a CONFIG file, without [server]; null if the server was started from
+            Python.
     """
 
     version: int
@@ -30,16 +31,16 @@ class ConfigChanged(msgspec.Struct, frozen=True, gc=False):
     """What a change of the configuration did, or would do.
 
     Args:
-        version: The number in force now.
-        dry_run: Whether nothing was changed.
+        version: The version in force now.
+        dry_run: Whether the change was only tried, and nothing changed.
         queues: The names of the queues.
-        expired: Waiting tickets that ended with the reason `queue_changed`.
-        left: Waiting tickets that left a queue and wait on in another.
-        overdue: Waiting tickets that have waited longer than `wait_max` of every queue that they
-            stay in, or of one with bots: at once they are in a match, or end with the reason
+        expired: How many waiting tickets ended with the reason `queue_changed`.
+        left: How many waiting tickets left a queue and wait on in another.
+        overdue: How many waiting tickets have waited longer than the `wait_max` of all their
+            queues, or of one with bots: they are matched at once, or end with the reason
             `deadline`.
-        at_restart: Keys of `[server]` that were edited in the CONFIG file since the server was
-            started, and count from its next start on.
+        at_restart: Keys of `[server]` that were edited in the CONFIG file since the server started,
+            and take effect when it starts again.
     """
 
     version: int
@@ -64,19 +65,20 @@ class QueuePaused(msgspec.Struct, frozen=True, gc=False):
 
 
 class WorldFigures(msgspec.Struct, frozen=True, gc=False):
-    """What one world, live or shadow, did for a queue since both are counted.
+    """What one policy, live or shadow, has done for a queue since both have been counted.
 
     Args:
         matches: Matches made.
-        matches_per_minute: The same a minute of engine time.
+        matches_per_minute: Matches made per minute of engine time.
         players: Players matched.
-        wait_mean: Their mean wait, seconds; null before the first.
-        wait: Percentiles of the last 1,000 of them.
-        quality_mean: Mean quality of the matches that have one.
+        wait_mean: Mean wait of the matched players in seconds; null before the first.
+        wait: Percentiles of the waits of the last 1,000 matched players.
+        quality_mean: Mean quality of the matches that have a quality.
         bots: Seats filled by computer players.
         expired: Tickets that ended without a match.
-        waiting: Tickets that wait now; their waits are not over, so they are in no mean above.
-        waiting_age: How long those have waited on average, seconds.
+        waiting: Tickets that wait now; they are in none of the means above, because their waits are
+            not over.
+        waiting_age: How long these tickets have waited on average, in seconds.
     """
 
     matches: int
@@ -92,15 +94,16 @@ class WorldFigures(msgspec.Struct, frozen=True, gc=False):
 
 
 class ShadowStats(msgspec.Struct, frozen=True, gc=False):
-    """A shadow policy beside the live one, on the same arrivals.
+    """A shadow policy that runs beside the live one, on the same arrivals.
 
     Args:
         policy: Its SPEC.
-        state: `running`, or `dropped` with a reason; a new policy or a restart begins anew.
+        state: `running`, or `dropped` with a reason; setting a policy or restarting the server
+            starts it again.
         reason: Why it was dropped.
-        since: Engine time from which both worlds are counted.
+        since: Engine time from which both policies are counted.
         now: Engine time that the shadow has reached.
-        merged: Tickets that the shadow did not take, because their player still waits in it.
+        merged: Tickets that the shadow did not take, because their player still waits there.
         live: What the live policy did.
         shadow: What the shadow policy would have done.
     """
@@ -116,20 +119,21 @@ class ShadowStats(msgspec.Struct, frozen=True, gc=False):
 
 
 class ArmFigures(msgspec.Struct, frozen=True, gc=False):
-    """What one policy of a switchback did for the tickets that came in its blocks.
+    """What one policy of a switchback did for the tickets that arrived in its blocks.
 
     Args:
         policy: Its SPEC.
-        blocks: Blocks that are over.
-        tickets: Tickets that came in them, without the trimmed part.
-        players: Players of those who were matched.
-        wait_mean: Their mean wait, seconds.
-        quality_mean: Mean quality of their matches, by player.
+        blocks: How many of its blocks are over.
+        tickets: Tickets that arrived in them, without the trimmed part.
+        players: Players of these tickets who were matched.
+        wait_mean: Mean wait of these players, in seconds.
+        quality_mean: Mean quality of their matches, averaged over players.
         expired: Tickets that ended without a match.
-        difference: Mean wait minus that of the first policy, by round of blocks, seconds.
-        difference_half: Half the width of its 95 % interval; null before two whole rounds.
-        quality_difference: The same of quality.
-        quality_difference_half: Half the width of its 95 % interval.
+        difference: Its mean wait minus that of the first policy, by round of blocks, in seconds.
+        difference_half: Half the width of the 95 % interval of `difference`; null before two whole
+            rounds.
+        quality_difference: Its mean quality minus that of the first policy.
+        quality_difference_half: Half the width of the 95 % interval of `quality_difference`.
     """
 
     policy: str
@@ -146,13 +150,13 @@ class ArmFigures(msgspec.Struct, frozen=True, gc=False):
 
 
 class SwitchbackStats(msgspec.Struct, frozen=True, gc=False):
-    """Policies that take turns by blocks of time.
+    """Policies that take turns in blocks of time.
 
     Args:
-        policy: The one that decides now.
-        block_ends: When the present block ends, engine time.
-        rounds: Whole rounds of blocks that the differences rest on.
-        arms: The policies, the one first that the others are compared with.
+        policy: The policy that makes the matches now.
+        block_ends: When the present block ends, in engine time.
+        rounds: How many whole rounds of blocks the differences rest on.
+        arms: The policies; the others are compared with the first.
     """
 
     policy: str
@@ -162,11 +166,11 @@ class SwitchbackStats(msgspec.Struct, frozen=True, gc=False):
 
 
 class QueueReport(QueueStats, frozen=True, gc=False):
-    """How a queue does, with what operators try out on it.
+    """The figures of a queue, with those of policies that operators try out on it.
 
     Args:
-        shadow: A shadow policy beside the live one; null without one.
-        switchback: The policies that take turns, compared; null without them.
+        shadow: The shadow policy beside the live one; null if there is none.
+        switchback: The policies that take turns, compared; null if there are none.
     """
 
     shadow: ShadowStats | None = None
@@ -174,10 +178,10 @@ class QueueReport(QueueStats, frozen=True, gc=False):
 
 
 class SetShadow(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """Which policy is to run as a shadow.
+    """The policy to run as a shadow.
 
     Args:
-        policy: Its SPEC; null ends the shadow.
+        policy: The SPEC of the policy; null ends the shadow.
     """
 
     policy: str | None
@@ -189,7 +193,7 @@ class QueueShadow(msgspec.Struct, frozen=True, gc=False):
     Args:
         queue: The queue's name.
         policy: The SPEC of the shadow policy; null if there is none.
-        version: The number of the configuration in force.
+        version: The version of the configuration in force.
     """
 
     queue: str
@@ -198,12 +202,12 @@ class QueueShadow(msgspec.Struct, frozen=True, gc=False):
 
 
 class DrainState(msgspec.Struct, frozen=True, gc=False):
-    """Whether the server takes no new tickets because it is about to stop.
+    """Whether the server is draining: it takes no new tickets and is about to stop.
 
     Args:
-        draining: Whether it is.
-        waiting: Tickets that are still live.
-        seconds_left: After how many seconds it stops at the latest; null if it does not.
+        draining: Whether the server is draining.
+        waiting: How many tickets are still live.
+        seconds_left: Seconds after which it stops at the latest; null if it is not draining.
     """
 
     draining: bool
@@ -212,10 +216,10 @@ class DrainState(msgspec.Struct, frozen=True, gc=False):
 
 
 class SetPolicy(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """Which policy is to decide.
+    """The policy that is to make the matches.
 
     Args:
-        policy: Its SPEC, such as `rolling` or `window:limit=150`.
+        policy: The SPEC of the policy, such as `rolling` or `window:limit=150`.
     """
 
     policy: str
@@ -226,8 +230,8 @@ class QueuePolicy(msgspec.Struct, frozen=True, gc=False):
 
     Args:
         queue: The queue's name.
-        policy: The SPEC of the policy that decides.
-        version: The number of the configuration in force.
+        policy: The SPEC of the policy that makes the matches.
+        version: The version of the configuration in force.
     """
 
     queue: str

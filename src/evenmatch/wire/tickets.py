@@ -31,9 +31,9 @@ class CreateTicket(
     """A party asks to play.
 
     Args:
-        players: Who plays together: 1 or more.
-        queues: Where to wait; empty means the server's first queue.
-        attributes: Facts of the party; they count for each of its players.
+        players: The players of the party, at least one.
+        queues: The queues to wait in; by default the server's first queue.
+        attributes: Attributes of the party; they count for each of its players.
     """
 
     players: tuple[Player, ...]
@@ -42,11 +42,11 @@ class CreateTicket(
 
 
 class TicketCreated(msgspec.Struct, frozen=True, gc=False):
-    """The ticket of a create, new or live already.
+    """A ticket that was created, or that its players already had.
 
     Args:
         id: Its id, for all further requests.
-        state: Its state: `waiting`, or what became of it at once.
+        state: Its state: `waiting`, or a later one if it was matched at once.
         queues: The queues that it waits in.
         enqueued_at: When its wait began, engine time in seconds.
     """
@@ -58,12 +58,12 @@ class TicketCreated(msgspec.Struct, frozen=True, gc=False):
 
 
 class ItemCreated(msgspec.Struct, frozen=True, gc=False):
-    """One ticket of an array: as if it had been created alone with this HTTP status.
+    """One created ticket of an array, with the HTTP status that it would have had alone.
 
     Args:
-        status: 201 if it is new, 200 if its players already waited with it.
+        status: 201 if the ticket is new, 200 if its players already waited with it.
         id: Its id, for all further requests.
-        state: Its state: `waiting`, or what became of it at once.
+        state: Its state: `waiting`, or a later one if it was matched at once.
         queues: The queues that it waits in.
         enqueued_at: When its wait began, engine time in seconds.
     """
@@ -79,15 +79,17 @@ class Problem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """An error.
 
     Args:
-        error: A code that programs may rely on.
-        message: What was given, what is allowed, what to do.
+        error: The error code, on which programs can rely.
+        message: What is wrong, what is allowed, and what to do.
         where: JSON pointer to the offending part of the request, or "".
         ticket: The live ticket that stands in the way.
-        match: The match that came first.
-        next: Where a feed goes on whose older matches are no longer kept.
-        roster_version: That of a match which was filled since the caller looked.
-        version: That of the configuration in force, which was changed since the caller looked.
-        seconds: Seconds after which the same may be asked again, where that is known.
+        match: The match that stands in the way.
+        next: The `after` with which to read on, if older matches of the feed are no longer kept.
+        roster_version: The match's current roster version, if it has changed since the caller read
+            it.
+        version: The version of the configuration in force, if it has changed since the caller read
+            it.
+        seconds: Seconds after which to try again, if that is known.
     """
 
     error: str
@@ -102,16 +104,16 @@ class Problem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class ItemProblem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """One ticket of an array that was refused; the others are not affected.
+    """One refused ticket of an array; the other tickets are not affected.
 
     Args:
-        status: The HTTP status that it would have been answered with alone.
-        error: A code that programs may rely on.
-        message: What was given, what is allowed, what to do.
+        status: The HTTP status that it would have had alone.
+        error: The error code, on which programs can rely.
+        message: What is wrong, what is allowed, and what to do.
         where: JSON pointer to the offending part of this ticket, or "".
         ticket: The live ticket that stands in the way.
-        match: The match that came first.
-        seconds: Seconds after which the same may be asked again, where that is known.
+        match: The match that stands in the way.
+        seconds: Seconds after which to try again, if that is known.
     """
 
     status: int
@@ -126,7 +128,7 @@ class ItemProblem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 class Estimate(msgspec.Struct, frozen=True, gc=False):
     """How long a waiting ticket will probably wait, seconds from now.
 
-    All three are equal where the moment is known.
+    All three are equal if the time is known exactly.
 
     Args:
         p50: Half of such tickets wait no longer.
@@ -146,18 +148,18 @@ class TicketState(msgspec.Struct, frozen=True, gc=False):
         id: Its id.
         state: `waiting`; `proposed` while a match waits for its players' acceptance; `matched`;
             `assigned` once the match has a server; or how it ended without a match.
-        wait: Seconds that it has waited so far, or waited in all.
+        wait: Seconds that it has waited so far, or waited in total.
         reason: Why it was cancelled (`player`, `operator`, `silent`, `declined`,
             `waits_elsewhere`) or expired (`deadline`, `queue_changed`).
-        match: The id of the match that it is in, or is asked about; of a cancelled ticket, the one
-            whose ready-check ended it: `silent` with a match did not answer it, and without one its
-            client gave no sign of life.
-        assignment: Where the match is played, as the game's backend has put it.
-        estimate: How long it will probably wait; null while too little is known.
-        answer_within: Seconds that are left to accept; only until all its players have accepted.
-        long_wait: True if the players may have walked away, since they had waited for long when
-            they were asked: call them louder.
-        accepted: Its players who have accepted; only while the match waits for acceptance.
+        match: The id of the match that it is in, or is asked to accept. For a cancelled ticket, the
+            match whose ready-check ended it: a `silent` ticket with a match did not answer the
+            ready-check, one without stopped sending heartbeats.
+        assignment: Where the match is played, as the game's backend has set it.
+        estimate: How long it will probably still wait; null while too little is known.
+        answer_within: Seconds left to accept; present until all its players have accepted.
+        long_wait: True if the players had waited for long before they were asked, and may have
+            walked away: alert them more loudly.
+        accepted: Its players who have accepted; present while the match waits for acceptance.
     """
 
     id: str
@@ -173,7 +175,7 @@ class TicketState(msgspec.Struct, frozen=True, gc=False):
 
 
 class TicketListed(TicketState, frozen=True, gc=False, kw_only=True):
-    """A ticket in the list of a player's.
+    """A ticket in a player's list.
 
     Args:
         queues: The queues that it waits in, or waited in.
@@ -188,20 +190,21 @@ class TicketCancelled(msgspec.Struct, frozen=True, gc=False):
     """How a cancelled ticket ended.
 
     Args:
-        state: `cancelled`; or `expired`, of a ticket whose time was over before.
+        state: `cancelled`, or `expired` if its time was already over.
     """
 
     state: str
 
 
 class PlayerRating(msgspec.Struct, frozen=True, gc=False):
-    """What is stored of a player in a ladder.
+    """A player's rating in a ladder.
 
     Args:
         player: The player's id.
         ladder: The ladder that the rating belongs to; queues may share one.
-        mean: The estimate, in points of the rating system.
-        deviation: Its standard deviation now, in points; it grows while the player is away.
+        mean: The estimated strength, in points of the rating system.
+        deviation: The standard deviation of the estimate now, in points; it grows while the player
+            does not play.
         volatility: Glicko-2's volatility; null with other systems.
     """
 
@@ -213,18 +216,18 @@ class PlayerRating(msgspec.Struct, frozen=True, gc=False):
 
 
 class QueueState(msgspec.Struct, frozen=True, gc=False):
-    """A queue, and how many wait in it.
+    """A queue, and how many tickets wait in it.
 
     Args:
         name: Its name.
         players: Seats of each team.
         wait_max: The longest wait in seconds; null without a deadline.
-        policy: The SPEC of the policy that decides.
+        policy: The SPEC of the policy that makes its matches.
         waiting: Tickets that wait in it now.
-        fault: Why the queue makes no matches any more; null while all is well.
-        paused: Whether it takes no tickets and makes no matches, because an operator paused it.
-        parts: How many parts its group is split into, of which `?part=0` is the first; left out
-            where it is whole.
+        fault: Why the queue has stopped making matches; null while it works.
+        paused: Whether an operator has paused it, so that it takes no tickets and makes no matches.
+        parts: How many parts its group is split into, of which `?part=0` is the first; left out if
+            it is not split.
     """
 
     name: str
@@ -238,12 +241,12 @@ class QueueState(msgspec.Struct, frozen=True, gc=False):
 
 
 class WaitStats(msgspec.Struct, frozen=True, gc=False):
-    """Waits of the players matched last, seconds; null before the first match.
+    """Waits of the most recently matched players, in seconds; null before the first match.
 
     Args:
-        p50: Half of them waited no longer.
-        p90: Nine tenths of them waited no longer.
-        p99: 99 of 100 waited no longer.
+        p50: Half of these players waited no longer.
+        p90: Nine tenths of these players waited no longer.
+        p99: 99 of 100 of these players waited no longer.
     """
 
     p50: float | None
@@ -252,14 +255,15 @@ class WaitStats(msgspec.Struct, frozen=True, gc=False):
 
 
 class CellWait(msgspec.Struct, frozen=True, gc=False):
-    """What tickets of one cell have to expect that come now, seconds; as in `Estimate`.
+    """How long new tickets of one cell will probably wait, in seconds; see `Estimate`.
 
     Args:
         size: Players of a ticket.
         region: The best region; null if none is known.
-        decile: 1 for the weakest tenth of the players to 10; null if it is not known.
+        decile: The tenth of the players by skill, from 1 for the weakest to 10; null if it is not
+            known.
         waiting: Tickets of the cell that wait now.
-        matches: Matched tickets that the figures rest on; older ones count less.
+        matches: How many matched tickets the figures rest on; older ones count less.
         p50: Half of such tickets wait no longer, seconds.
         low: A tenth of them wait no longer, seconds.
         high: Nine tenths of them wait no longer, seconds.
@@ -276,22 +280,22 @@ class CellWait(msgspec.Struct, frozen=True, gc=False):
 
 
 class QueueStats(msgspec.Struct, frozen=True, gc=False):
-    """How a queue does: now, in the last minute of engine time, and since the server started.
+    """The figures of a queue: now, in the last minute of engine time, and since the server started.
 
-    A match that was called off is taken out of all figures again.
+    Matches that were called off are not counted.
 
     Args:
         queue: Its name.
         now: Engine time, seconds.
         waiting: Tickets that wait now.
-        arrivals_per_minute: Tickets that came in the last minute.
+        arrivals_per_minute: Tickets that arrived in the last minute.
         matches_per_minute: Matches made in the last minute.
-        wait: Waits of the players matched last.
-        arrivals: Tickets since the server started.
+        wait: Waits of the most recently matched players.
+        arrivals: Tickets that arrived since the server started.
         matched: Players matched since the server started.
         matches: Matches made since the server started.
         recent: The last matches.
-        estimate: How long tickets will wait that come now; null while too little is known.
+        estimate: How long new tickets will probably wait; null while too little is known.
         cells: The same by party size, region and skill; empty while too little is known.
     """
 
@@ -415,6 +419,12 @@ _EXAMPLES = {
     "attributes": 'an object such as {"mode": "ranked"}',
 }
 
+_SENTENCES = {
+    "Number out of range": "the number must be between -1.8e308 and 1.8e308",
+    "Input data was truncated": "it ends too early",
+}
+"""Sentences of the decoder in our words."""
+
 _NAMES = {"CreateTicket": "the ticket"}
 """What is named in a sentence instead of the body, by type."""
 
@@ -454,12 +464,14 @@ def explained(
                 return InvalidTicket(sentence, where=where)
         found = _AT.search(str(error))
         where = _pointer(found.group(1)) if found else ""
-        return InvalidTicket(_AT.sub("", str(error)), where=where)
+        sentence = _AT.sub("", str(error))
+        return InvalidTicket(_SENTENCES.get(sentence, sentence), where=where)
     if isinstance(error, RecursionError):
-        return InvalidRequest("the JSON nests too deep")
+        return InvalidRequest("the JSON is nested too deeply")
     if isinstance(error, UnicodeDecodeError):
         return InvalidRequest("the body must be JSON in UTF-8")
-    return InvalidRequest(f"the body must be JSON: {error}")
+    sentence = str(error).removeprefix("JSON is malformed: ")
+    return InvalidRequest(f"the body must be JSON: {_SENTENCES.get(sentence, sentence)}")
 
 
 def _faults(value: Any, shape: inspect.Type, where: str, name: str) -> Iterator[tuple[str, str]]:

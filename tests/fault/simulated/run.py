@@ -249,7 +249,7 @@ class Scene:
             journal="simulated:",
             waits=True,
             lease_seconds=lease,
-            keyed=bool(game.token),
+            has_keys=bool(game.token),
         )
         if self.kind == UPGRADE:
             for part in shards_of(game.queues):

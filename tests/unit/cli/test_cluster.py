@@ -24,7 +24,7 @@ SHARED = ("--journal", "nats://127.0.0.1:1")
         (("--cluster-key", "KEY", *SHARED), "go together"),
         (("--node", "a", "--cluster-key", "KEY"), "a journal that all nodes reach"),
         (("--node", "a b", "--cluster-key", "KEY", *SHARED), "--node must have"),
-        (("--node-address", "h:1", *SHARED), "belongs to --node"),
+        (("--node-address", "h:1", *SHARED), "goes only with --node"),
         (
             ("--node", "a", "--cluster-key", "KEY", *SHARED, "--node-address", "nowhere"),
             "--node-address must be",
@@ -35,7 +35,7 @@ SHARED = ("--journal", "nats://127.0.0.1:1")
         ),
         (
             ("--node", "a", "--cluster-key", "KEY", *SHARED, "--tls-cert", "c", "--tls-key", "k"),
-            "without TLS",
+            "cannot use TLS itself",
         ),
     ],
 )
@@ -105,10 +105,10 @@ def test_cluster_says_what_it_takes(tmp_path: Path, capsys: pytest.CaptureFixtur
     key = tmp_path / "key"
     key.write_text("0123456789abcdef")
     for given, why in (
-        (["start"], "the action of cluster is status or finish-upgrade"),
+        (["start"], "the action of cluster must be status or finish-upgrade"),
         (["status"], "name the nodes"),
         (["status", "http://127.0.0.1:1"], "name the file with the nodes' secret"),
-        (["status", "nowhere", "--cluster-key", str(key)], "a node is named by its address"),
+        (["status", "nowhere", "--cluster-key", str(key)], "name a node by its address"),
         (["status", "http://127.0.0.1:1", "--cluster-key", "nowhere"], "cannot be read"),
     ):
         assert main(["cluster", *given]) == 2

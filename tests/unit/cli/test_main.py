@@ -94,6 +94,26 @@ def loaded_by(*tokens: str) -> list[str]:
     return done.stdout.splitlines()[-1].removeprefix("loaded:").split()
 
 
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["solve"], "solve needs BATCH (see evenmatch solve --help)"),
+        (["simulate", "x.toml", "--seed"], "--seed needs a value (see --help)"),
+        (["simulate", "--policy", "a", "--policy", "b"], "--policy may be given only once"),
+        (
+            ["import", "gamelift", "x.json"],
+            "FORMAT must be one of flexmatch, playfab, got 'gamelift'",
+        ),
+        (["import", "--wait-max", "soon"], "--wait-max must be a number, got 'soon'"),
+    ],
+)
+def test_unusable_words_are_refused_with_what_is_allowed(
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == BAD_INPUT
+    assert capsys.readouterr().err == f"evenmatch: {sentence}\n"
+
+
 def test_check_of_duels_loads_nothing_heavy() -> None:
     assert loaded_by("check", str(DUEL)) == []
 

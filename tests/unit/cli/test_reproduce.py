@@ -57,7 +57,7 @@ def test_people_are_told_of_scenarios_where_there_are_some(
         (["schlup", "--seed", "1.5"], "--seed must be a whole number, got 1.5"),
         (["schlup", "--out", "/dev/null"], "--out: /dev/null is a file; name a folder"),
         (["schlup", "--out", "/nowhere/at/all"], "the folder above it does not exist"),
-        ([], "PAPER requires an argument"),
+        ([], "reproduce needs PAPER (see evenmatch reproduce --help)"),
     ],
 )
 def test_bad_input_is_one_sentence(

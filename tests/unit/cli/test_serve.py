@@ -12,7 +12,7 @@ import pytest
 from evenmatch.cli.main import main
 from evenmatch.errors import JournalUnavailable
 from evenmatch.journals.sqlite import SqliteJournal
-from evenmatch.journals.sqlite_file import advised
+from evenmatch.journals.sqlite_file import translate_errors
 from evenmatch.server.runtime import logs
 from evenmatch.server.runtime import serve as server_process
 from evenmatch.server.runtime.games import Game
@@ -46,7 +46,7 @@ def test_file_for_data_is_bad_input(capsys: pytest.CaptureFixture[str], config: 
 def test_waiting_for_a_server_needs_its_directory(
     capsys: pytest.CaptureFixture[str], config: str
 ) -> None:
-    assert "name the directory with --data" in refused(capsys, config, "--wait")
+    assert "name it with --data" in refused(capsys, config, "--wait")
 
 
 def test_corrupt_journal_at_start_is_bad_input(
@@ -109,7 +109,10 @@ def test_start_on_a_full_disk_is_a_failure_that_may_be_tried_again(
     capsys: pytest.CaptureFixture[str], config: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def serve(games: list[Game], place: ListenOptions, announce: Callable[[str], None]) -> None:
-        with closing(sqlite3.connect(":memory:")) as connection, advised(Path("journal.db")):
+        with (
+            closing(sqlite3.connect(":memory:")) as connection,
+            translate_errors(Path("journal.db")),
+        ):
             connection.execute("PRAGMA max_page_count = 1")
             connection.execute("CREATE TABLE records (body BLOB)")
 
@@ -123,7 +126,10 @@ def test_disk_that_is_full_at_any_step_of_a_start_is_a_failure(
     step: str, config: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fill_the_disk(*_: object) -> int:
-        with closing(sqlite3.connect(":memory:")) as connection, advised(Path("journal.db")):
+        with (
+            closing(sqlite3.connect(":memory:")) as connection,
+            translate_errors(Path("journal.db")),
+        ):
             connection.execute("PRAGMA max_page_count = 1")
             connection.execute("CREATE TABLE records (body BLOB)")
         return 0

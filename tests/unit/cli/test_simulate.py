@@ -268,7 +268,7 @@ def test_policies_that_know_no_conditions_are_refused(
     path.write_text(f'[[queue]]\nrules_file = "{ALIENS}"\npolicy = "patient"')
     code, _, err = call(capsys, "check", str(path))
     assert code == 2
-    assert "does not know the conditions of a rules_file; by_rules, greedy, rounds," in err
+    assert "does not support the conditions of a rules_file; by_rules, greedy, rounds," in err
     code, _, err = call(capsys, "simulate", "--rules", ALIENS, "--policy", "price")
     assert code == 2
     assert "by_rules" in err
@@ -375,7 +375,8 @@ def test_output_never_overwrites_an_input_or_another_output(
     before = {each.name: each.read_bytes() for each in tmp_path.iterdir() if each.is_file()}
     code, out, err = call(capsys, command[0], "duel.toml", *command[1:], *options)
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "already; name another file" in err
+    assert "is already" in err
+    assert "; name another file" in err
     assert before == {each.name: each.read_bytes() for each in tmp_path.iterdir() if each.is_file()}
 
 
@@ -528,4 +529,6 @@ def test_options_of_a_recording_need_one(
     given = [each for each in studio(tmp_path, "--skip-bad") if "--arrivals" not in each]
     given.remove(str(tmp_path / "log.csv"))
     assert main(given) == 2
-    assert "--skip-bad is about a recording: give --arrivals FILE too" in capsys.readouterr().err
+    assert (
+        "--skip-bad goes only with a recording: give --arrivals FILE too" in capsys.readouterr().err
+    )

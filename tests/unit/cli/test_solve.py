@@ -60,7 +60,7 @@ def test_empty_batch_is_no_mistake(capsys: pytest.CaptureFixture[str], tmp_path:
     [
         (["nowhere.json"], "nowhere.json does not exist"),
         ([EVENING, "--out", "no/such/folder.json"], "its folder does not exist"),
-        ([EVENING, "--out", EVENING], "is the batch already"),
+        ([EVENING, "--out", EVENING], "is already the batch"),
         ([EVENING, "--effort", "0"], "effort must be a whole number from 1"),
         ([EVENING, "--effort", "5", "--budget-ms", "5"], "not both"),
         ([EVENING, "--parts", "65"], "parts must be a whole number from 1 to 64, got 65"),

@@ -40,7 +40,7 @@ def test_printed_gives_the_papers_own() -> None:
         ("nobody", [], "theory must be one of schlup, floor"),
         ("schlup", ["k=2"], "rate, wait_max must be given"),
         ("schlup", ["k=2", "speed=3"], "key speed is unknown, allowed are k, rate, wait_max"),
-        ("schlup", ["k"], "settings are key=value, got k"),
+        ("schlup", ["k"], "settings must be key=value, got k"),
         ("schlup", ["k=2", "k=3"], "key k is given twice"),
         ("schlup", ["k=2.5"], "k must be a whole number, got '2.5'"),
         ("schlup", ["rate=fast"], "rate must be a number, got 'fast'"),

@@ -26,7 +26,7 @@ def document(rules: Any = RULES, **changes: Any) -> dict[str, Any]:
 def test_configuration_is_a_queue_beside_those_of_the_file() -> None:
     own, game = server_of(document())[0]
     assert (own.name, game.name, game.wait_max, game.accept) == ("own", "game", 30.0, None)
-    assert (game.format.players, game.format.least) == ((2,), (1,))
+    assert (game.format.players, game.format.least_players) == ((2,), (1,))
     assert (game.on_deadline, game.backfill, game.group) == ("expire", "manual", "default")
 
 

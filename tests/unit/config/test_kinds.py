@@ -164,13 +164,17 @@ def test_default_policy_knows_the_queues_kinds(text: str, form: str) -> None:
 @pytest.mark.parametrize(
     ("policy", "text", "fragment"),
     [
-        ("price", criterion('"latency"'), "policy price does not know latency, which queue main"),
-        ("group_price", criterion('"same", attribute = "x"'), "does not know same, which queue"),
-        ("gap_value", rule('"avoid"'), "policy gap_value does not know avoid, which queue main"),
+        (
+            "price",
+            criterion('"latency"'),
+            "policy price does not support latency, which queue main",
+        ),
+        ("group_price", criterion('"same", attribute = "x"'), "does not support same, which queue"),
+        ("gap_value", rule('"avoid"'), "policy gap_value does not support avoid, which queue main"),
         (
             "price",
             rule('"same", attribute = "x", expand = {steps = [[9, 1]]}'),
-            "policy price does not know same with expand, which queue main uses",
+            "policy price does not support same with expand, which queue main uses",
         ),
     ],
 )

@@ -75,8 +75,11 @@ def test_several_games_are_named_with_their_files(tmp_path: Path) -> None:
         ('[[tenant]]\nname = "../up"\nconfig = "a"', "must be 1 to 32 of a-z"),
         ('[[tenant]]\nname = "a"\nconfig = ""', "must be the name of a file"),
         ('[[tenant]]\nname = "a"\nconfig = "x"\n[[tenant]]\nname = "a"\nconfig = "y"', "is taken"),
-        ('[[tenant]]\nname = "a"\nconfig = "x"\n[[queue]]', "tenant stands alone"),
-        ('[[tenant]]\nname = "a"\nconfig = "x"\n[server]\nguests = true', "tenant stands alone"),
+        ('[[tenant]]\nname = "a"\nconfig = "x"\n[[queue]]', "tenant must stand alone"),
+        (
+            '[[tenant]]\nname = "a"\nconfig = "x"\n[server]\nguests = true',
+            "tenant must stand alone",
+        ),
         ('[[tenant]]\nname = "a"', "is missing"),
     ],
 )

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from evenmatch.criteria.divisions import (
     DIVISIONS_MAX,
     Room,
+    division_tables,
     divisions,
     even_layout,
-    tabulated,
     two_teams,
     unevenness,
 )
@@ -266,7 +266,7 @@ def test_two_teams_are_divided_at_once_as_one_after_the_other(
 
     at_once = two_teams(tuple(sizes), room, wishes)
 
-    walked = tabulated(sizes, divisions(sizes, room, wishes), room.seats)
+    walked = division_tables(sizes, divisions(sizes, room, wishes), room.seats)
     assert [table.layout for table in at_once] == [table.layout for table in walked]
     for one, other in zip(at_once, walked, strict=True):
         assert one.orders.tolist() == other.orders.tolist()

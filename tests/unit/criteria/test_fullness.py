@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from evenmatch.criteria.divisions import Room, divisions, tabulated
+from evenmatch.criteria.divisions import Room, division_tables, divisions
 from evenmatch.criteria.objective import Objective
 from evenmatch.criteria.registry import comparison_of
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule
@@ -74,7 +74,9 @@ def test_table_of_ranks_equals_the_definition_on_every_division(seed: int) -> No
     queue = Queue(format=TRIO)
     soft = comparison_of(Criterion("role_rank", ""), queue)
 
-    for layout, orders in tabulated([1] * 6, divisions([1] * 6, room, [None] * 6), room.seats):
+    for layout, orders in division_tables(
+        [1] * 6, divisions([1] * 6, room, [None] * 6), room.seats
+    ):
         costs = soft.cost_table(tickets, orders, layout)
         for row, cost in zip(orders.tolist(), costs.tolist(), strict=True):
             seated = [tickets[player] for player in row]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenmatch.criteria.divisions import Room, divisions, tabulated
+from evenmatch.criteria.divisions import Room, division_tables, divisions
 from evenmatch.criteria.kinds.latency import (
     Known,
     Latency,
@@ -203,7 +203,7 @@ def test_tables_equal_the_definitions_on_every_division(
     tickets = [ticket(f"t{n}", *own, sequence=n) for n, own in enumerate(groups, 1)]
     sizes = tuple(map(len, groups))
     found = list(divisions(sizes, Room(layout, layout, True), [None] * len(sizes)))
-    ((_, orders),) = tabulated(sizes, found, layout)
+    ((_, orders),) = division_tables(sizes, found, layout)
     queue = Queue(format=Format(layout))
     soft = comparison_of(Criterion("latency", "latency", pairs=pairs), queue)
     hard = comparison_of(Rule("latency", "latency", pairs=pairs), queue)

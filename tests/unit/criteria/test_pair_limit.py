@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenmatch.criteria.divisions import Room, divisions, tabulated
+from evenmatch.criteria.divisions import Room, division_tables, divisions
 from evenmatch.criteria.objective import Objective
 from evenmatch.criteria.registry import comparison_of
 from evenmatch.criteria.rules import Rules
@@ -114,7 +114,7 @@ def test_gap_is_that_of_the_pair_that_met_most_on_every_division(
         return
     tickets = [solo(name, **own) for name, own in zip(NAMES, met, strict=True)]
     found = list(divisions((1,) * 6, Room(layout, layout, True), [None] * 6))
-    ((_, orders),) = tabulated((1,) * 6, found, layout)
+    ((_, orders),) = division_tables((1,) * 6, found, layout)
     compared = comparison_of(limit(2.0, pairs), Queue(format=Format(layout)))
     gaps = compared.gap_table(tickets, orders, layout)
 

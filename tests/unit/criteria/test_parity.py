@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from evenmatch.criteria.divisions import Room, divisions, tabulated
+from evenmatch.criteria.divisions import Room, division_tables, divisions
 from evenmatch.criteria.kinds.party_parity import cost_of_difference, difference
 from evenmatch.criteria.objective import Objective
 from evenmatch.criteria.registry import comparison_of
@@ -58,7 +58,7 @@ def test_tables_equal_the_definitions_on_every_division(
     tickets = [party(n, size) for n, size in enumerate(sizes, 1)]
     found = list(divisions(sizes, Room(layout, layout, True), [None] * len(sizes)))
     assume(found)
-    ((_, orders),) = tabulated(sizes, found, layout)
+    ((_, orders),) = division_tables(sizes, found, layout)
     queue = Queue(format=Format(layout))
     soft, hard = comparison_of(PARITY, queue), comparison_of(Rule("party_parity"), queue)
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenmatch.criteria.divisions import Room, divisions, tabulated
+from evenmatch.criteria.divisions import Room, division_tables, divisions
 from evenmatch.criteria.kinds.rematch import (
     duel_gap,
     freshness,
-    met,
+    matches_since_meeting,
     redraw_rule,
     rematch,
     rematch_table,
@@ -92,8 +92,8 @@ def test_own_party_costs_nothing() -> None:
 
 
 def test_opponents_win_over_mates_where_memories_contradict() -> None:
-    assert met(Player("a"), Player("b"), {"b": -2.0}, {"a": 2.0}) == 2.0
-    assert met(Player("b"), Player("a"), {"a": 2.0}, {"b": -2.0}) == 2.0
+    assert matches_since_meeting(Player("a"), Player("b"), {"b": -2.0}, {"a": 2.0}) == 2.0
+    assert matches_since_meeting(Player("b"), Player("a"), {"a": 2.0}, {"b": -2.0}) == 2.0
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -150,7 +150,7 @@ def test_table_equals_the_definition_on_every_division(
     tickets = [ticket(f"t{n}", *own, sequence=n) for n, own in enumerate(groups, 1)]
     sizes = tuple(map(len, groups))
     found = list(divisions(sizes, Room(layout, layout, True), [None] * len(sizes)))
-    ((_, orders),) = tabulated(sizes, found, layout)
+    ((_, orders),) = division_tables(sizes, found, layout)
 
     costs = rematch_table(tickets, orders, layout, "recent", matches)
 

@@ -14,7 +14,7 @@ from evenmatch.criteria.roles import (
     Ranks,
     RoleFit,
     assign,
-    assigned,
+    assign_roles,
     division_sums,
     fill_seats,
     find_seats,
@@ -106,22 +106,22 @@ def test_halls_conditions_say_who_can_be_seated(people: list[list[str]]) -> None
 def test_flexible_player_takes_what_others_do_not_want() -> None:
     team = [party("a", ""), party("b", "tank"), party("c", "dps+tank", "healer")]
 
-    assert assigned(team, TRIO) == ("dps", "tank", "dps", "healer")
+    assert assign_roles(team, TRIO) == ("dps", "tank", "dps", "healer")
 
 
 def test_of_two_who_want_one_role_the_one_with_the_better_second_choice_yields() -> None:
     team = [party("a", "tank+healer+dps"), party("b", "tank+dps+healer"), party("c", "healer")]
 
-    assert assigned(team, TRIO) == ("tank", "dps", "healer")
+    assert assign_roles(team, TRIO) == ("tank", "dps", "healer")
 
 
 def test_team_that_nobody_heals_is_no_team() -> None:
-    assert assigned([party("a", "tank"), party("b", "tank+dps", "dps", "dps")], TRIO) is None
+    assert assign_roles([party("a", "tank"), party("b", "tank+dps", "dps", "dps")], TRIO) is None
 
 
 def test_team_with_free_seats_takes_at_most_the_number_of_each_role() -> None:
-    assert assigned([party("a", "dps"), party("b", "dps")], TRIO) == ("dps", "dps")
-    assert assigned([party("a", "tank"), party("b", "tank")], TRIO) is None
+    assert assign_roles([party("a", "dps"), party("b", "dps")], TRIO) == ("dps", "dps")
+    assert assign_roles([party("a", "tank"), party("b", "tank")], TRIO) is None
 
 
 @pytest.mark.parametrize(("size", "count"), [(4, 4), (4, 5), (3, 5), (3, 6)])

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenmatch.criteria.objective import Objective
-from evenmatch.criteria.roles import assigned, ranks_of
+from evenmatch.criteria.roles import assign_roles, ranks_of
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import Player, Rating, Ticket
 from evenmatch.testing import ticket
@@ -57,7 +57,7 @@ def brute_force(tickets: list[Ticket], form: Format) -> float:
             for at in range(len(form.players))
         ]
         counts = [sum(t.size for t in team) for team in teams]
-        limits = zip(form.least, counts, form.players, strict=True)
+        limits = zip(form.least_players, counts, form.players, strict=True)
         if not all(low <= count <= top for low, count, top in limits):
             continue
         if form.roles and not all(may_play(team) for team in teams):
@@ -95,7 +95,7 @@ def test_five_against_five_with_roles_and_parties_is_seated_best(seed: int) -> N
         assert best == math.inf
         return
     assert seating.criteria_cost == pytest.approx(10 * min(best, 1000.0) / 1000.0, abs=1e-9)
-    assert seating.roles == tuple(assigned(team, TEAM) for team in seating.teams)
+    assert seating.roles == tuple(assign_roles(team, TEAM) for team in seating.teams)
     assert seating.roles is not None
     for team, names in zip(seating.teams, seating.roles, strict=True):
         people = [p for t in team for p in t.players]

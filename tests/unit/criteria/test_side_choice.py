@@ -104,7 +104,7 @@ def test_pairs_of_one_side_are_ready_at_once_and_never_with_insist() -> None:
 def test_file_says_what_a_side_is() -> None:
     text = '[[queue]]\nsides = ["A", "B"]\nside_choice = "prefer"'
     assert parse_scenario(text).queues[0].format.side_choice == "prefer"
-    assert parse_scenario('[[queue]]\nsides = ["A", "B"]').queues[0].format.insisted == SIDES
+    assert parse_scenario('[[queue]]\nsides = ["A", "B"]').queues[0].format.strict_sides == SIDES
 
 
 @pytest.mark.parametrize(

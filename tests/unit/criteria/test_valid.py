@@ -196,7 +196,7 @@ BAD = [
     (ruled(accept="all"), 'rules[0].accept must be one of both, either, got "all"'),
     (
         ruled(unit="percentile", limit=5.0),
-        "rules[0].limit must be between 0 and 1 where unit is percentile, e.g. 0.05 for five of a",
+        "rules[0].limit must be between 0 and 1 if unit is percentile, such as 0.05 for 5 %",
     ),
     (
         ruled(unit="percentile", limit=0.1, sample=Sample(last=10_001)),

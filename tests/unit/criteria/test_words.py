@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenmatch.criteria.divisions import Room, divisions, tabulated
+from evenmatch.criteria.divisions import Room, division_tables, divisions
 from evenmatch.criteria.objective import Objective
 from evenmatch.criteria.registry import comparison_of
 from evenmatch.criteria.rules import Rules
@@ -163,7 +163,7 @@ def test_tables_equal_the_definitions_on_every_division(
     tickets = [ticket(f"t{n}", *own, sequence=n) for n, own in enumerate(groups, 1)]
     sizes = tuple(map(len, groups))
     found = list(divisions(sizes, Room(layout, layout, True), [None] * len(sizes)))
-    ((_, orders),) = tabulated(sizes, found, layout)
+    ((_, orders),) = division_tables(sizes, found, layout)
     is_soft = what in ("same", "overlap")
     rule = Rule(what, "x") if is_soft else Rule("avoid", "x", pairs=what)  # type: ignore[arg-type]
     queue = Queue(format=Format(layout))

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from evenmatch.criteria.objective import Objective
-from evenmatch.engine.admission.admission import admit, existing, fits, refused
+from evenmatch.engine.admission.admission import admit, existing, fits, refusal_event
 from evenmatch.engine.admission.shard_limits import ShardLimits
 from evenmatch.engine.state.reducers import fold
 from evenmatch.engine.state.state import Tables
@@ -201,7 +201,7 @@ def test_unknown_queue_is_refused_with_the_names_of_the_others() -> None:
     with pytest.raises(UnknownQueue) as caught:
         enter(new_ticket("a", queues=("mian",)), tables(queue(), queue("other")))
 
-    assert caught.value.message == "no queue is called 'mian'; there is main, other"
+    assert caught.value.message == "no queue is called 'mian'; allowed: main, other"
     assert caught.value.where == "/queues"
 
 
@@ -215,7 +215,7 @@ def test_queues_of_two_groups_cannot_be_combined() -> None:
 def test_full_shard_asks_to_try_again() -> None:
     full = tables(waiting=(new_ticket("a"), new_ticket("b")))
 
-    with pytest.raises(Overloaded, match="2 tickets wait already; try again later"):
+    with pytest.raises(Overloaded, match="2 tickets wait here; try again later"):
         enter(new_ticket("c"), full)
 
 
@@ -234,7 +234,7 @@ def test_player_who_waits_already_is_refused_with_the_ticket() -> None:
         enter(new_ticket("a"), waiting)
 
     assert caught.value.ticket == "s0-1"
-    assert caught.value.message == "player a is already waiting in ticket s0-1; cancel that first"
+    assert caught.value.message == "player a is already waiting in ticket s0-1; cancel it first"
 
 
 def test_player_may_wait_in_another_group() -> None:
@@ -301,7 +301,9 @@ def test_waiting_ticket_fits_a_new_version_of_its_queue_or_not() -> None:
 def test_refusal_becomes_an_event_with_all_it_says() -> None:
     refusal = AlreadyWaiting("busy", where="/players", ticket="s0-1", match="s0-m1")
 
-    assert refused(3, refusal) == Refused(3, "already_waiting", "busy", "/players", "s0-1", "s0-m1")
+    assert refusal_event(3, refusal) == Refused(
+        3, "already_waiting", "busy", "/players", "s0-1", "s0-m1"
+    )
 
 
 @pytest.mark.parametrize(

@@ -382,7 +382,7 @@ class TestFill:
         house.pass_to(20.0)
         house.open(21.0, "d", lease=60.0)
         assert not fills(house.enter(22.0, "e"))
-        let_in_at = house.engine.pools["main"].delayed["s0-5"]
+        let_in_at = house.engine.pools["main"].delayed_until["s0-5"]
         assert let_in_at > 22.5
         assert not fills(house.pass_to(let_in_at - 0.01))
         assert fills(house.pass_to(let_in_at))
@@ -392,7 +392,7 @@ class TestFill:
         house.enter(1.0, "a", "b", "c", "d")
         house.pass_to(20.0)
         house.enter(22.0, "e")
-        let_in_at = house.engine.pools["main"].delayed["s0-5"]
+        let_in_at = house.engine.pools["main"].delayed_until["s0-5"]
         assert not fills(house.open(22.25, "d", lease=60.0))
         assert not fills(house.pass_to(let_in_at - 0.01))
         assert fills(house.pass_to(let_in_at + 2.0))

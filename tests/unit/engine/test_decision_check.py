@@ -207,7 +207,7 @@ def test_plan_keeps_what_can_be_played_now() -> None:
     plan = (("b", "a"), ("d", "gone"), ("c", "d"), ("a", "e"), ("e", "e"), ("f",), (), ("f", "e"))
 
     assert playable(at_work, plan, 20.0) == (("b", "a"), ("f", "e"))
-    assert list(at_work.seated) == [("a", "b"), ("e", "f")]
+    assert list(at_work.planned_seatings) == [("a", "b"), ("e", "f")]
 
 
 def test_match_of_a_plan_is_divided_into_teams_once() -> None:
@@ -216,7 +216,7 @@ def test_match_of_a_plan_is_divided_into_teams_once() -> None:
 
     _, seating = check_grouping(at_work, Grouping(("b", "a")), 1.0, False)
 
-    assert seating is at_work.seated["a", "b"]
+    assert seating is at_work.planned_seatings["a", "b"]
 
 
 def seated(in_queue: Queue, *facts: dict[str, Value]) -> Match:

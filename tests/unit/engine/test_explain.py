@@ -342,7 +342,7 @@ def test_who_failed_a_check_together_is_told_until_when_they_are_kept_apart() ->
     assert match is not None
     hand_in(engine, Decline(1.0, match, trio[0]))
     (again,) = enter(engine, 2.0, new_ticket("a", 1500))
-    held = engine.pools["main"].held
+    held = engine.pools["main"].held_until
     assert list(held) == [again]
     part = told(engine, again, 3.0)
     assert (part.reason.code, part.reason.until) == ("held", held[again])

@@ -2,6 +2,8 @@
 
 from collections.abc import Collection
 
+from msgspec.structs import replace
+
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.ledger import Ledger
 from evenmatch.engine.lifecycle import LifecycleView, MatchWithTickets, TicketLifecycle
@@ -21,7 +23,7 @@ from evenmatch.model.inputs import (
     Void,
 )
 from evenmatch.model.match import Match
-from evenmatch.model.queue import Criterion, Queue, ReadyCheck, Scale
+from evenmatch.model.queue import Criterion, Queue, ReadyCheck, Rule, Scale
 from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.policies.registry import parse_policy
 
@@ -171,6 +173,27 @@ def test_ticket_leaves_a_queue_changes_and_ends() -> None:
     assert world.give(Advance(51.0))[-1] == "left slow s0-1 ('duel',)"
     assert world.give(Configure(52.0, (DUEL, SLOW), version=2)) == ["configured 2 1"]
     assert world.give(Cancel(53.0, "s0-1")) == ["ended s0-1 player"]
+
+
+def test_ticket_that_an_update_gets_matched_is_told_with_its_new_rating() -> None:
+    class Ratings(LifecycleView):
+        def __init__(self) -> None:
+            self.of_matches: list[list[float]] = []
+
+        def matched(self, record: Record, made: MatchWithTickets) -> None:
+            rows = [row for row in made.tickets if row is not None]
+            ratings = [player.rating for row in rows for player in row.ticket.players]
+            self.of_matches.append([rating.mean for rating in ratings if rating is not None])
+
+    close = replace(DUEL, rules=(Rule("spread", "rating", limit=100.0),))
+    world, ratings = World(close), Ratings()
+    lifecycle = TicketLifecycle([ratings])
+    lifecycle.reset(world.engine)
+    far, near = Player("a", Rating(1.0)), Player("a", Rating(1450.0))
+    other = NewTicket((Player("b", Rating(1500.0)),))
+    lifecycle.hear(world.engine.step(Enqueue(1.0, (NewTicket((far,)), other))))
+    lifecycle.hear(world.engine.step(Update(2.0, "s0-1", players=(near,))))
+    assert ratings.of_matches == [[1450.0, 1500.0]]
 
 
 def test_view_that_begins_later_is_told_who_is_live() -> None:

@@ -284,7 +284,7 @@ class TestPlayerReports:
         world.told(1.0, match, 1, 2, player="a")
 
         assert world.told(2.0, match, 1, 2, player="a") == ()
-        with pytest.raises(OutcomeDiffers, match="has reported another outcome"):
+        with pytest.raises(OutcomeDiffers, match="has already reported another outcome"):
             world.told(2.0, match, 2, 1, player="a")
         with pytest.raises(NotInMatch):
             world.told(2.0, match, 1, 2, player="z")

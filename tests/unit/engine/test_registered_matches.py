@@ -235,12 +235,17 @@ def test_request_for_a_match_of_this_server_has_a_name_too() -> None:
     ("teams", "more", "error", "text"),
     [
         (("ab", "cd"), {}, InvalidOpening, "no seat is free"),
-        (("", ""), {}, InvalidOpening, "nobody plays"),
+        (("", ""), {}, InvalidOpening, "nobody is in the match"),
         (("abc", ""), {}, InvalidOpening, "team 1 has at most 2 players"),
         (("ab",), {}, InvalidOpening, "teams must be 2"),
         (("ab", "a"), {}, InvalidOpening, "'a' is named twice"),
-        (("ab", "c"), {"steps": ((5.0, "low"), (5.0, "high"))}, InvalidOpening, "later and later"),
-        (("ab", "c"), {"steps": ((math.nan, "low"),)}, InvalidOpening, "later and later"),
+        (
+            ("ab", "c"),
+            {"steps": ((5.0, "low"), (5.0, "high"))},
+            InvalidOpening,
+            "later than the one before",
+        ),
+        (("ab", "c"), {"steps": ((math.nan, "low"),)}, InvalidOpening, "later than the one before"),
     ],
     ids=["full", "empty", "overfull", "teams", "twice", "steps", "nan"],
 )
@@ -263,7 +268,7 @@ def test_attributes_of_a_roster_are_checked_like_those_of_tickets() -> None:
     comparing = replace(
         queue("main", 1, 1), backfill="manual", criteria=(Criterion("spread", "mmr"),)
     )
-    with pytest.raises(InvalidOpening, match="not all that queue main compares"):
+    with pytest.raises(InvalidOpening, match="lacks an attribute that queue main compares"):
         Shard(comparing).hand(Register(1.0, "main", ((Player("a"),), ())))
 
 

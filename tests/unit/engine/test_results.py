@@ -55,8 +55,8 @@ def test_quitters_are_a_set() -> None:
 @pytest.mark.parametrize(
     ("what", "where", "sentence"),
     [
-        ({}, "", "needs either ranks or points"),
-        ({"ranks": (1, 2), "points": (1, 2)}, "", "needs either ranks or points"),
+        ({}, "", "give either ranks or points"),
+        ({"ranks": (1, 2), "points": (1, 2)}, "", "give either ranks or points"),
         ({"ranks": (1,)}, "/ranks", "ranks needs one number for each team: 2 teams, got 1"),
         ({"ranks": (1, 2, 3)}, "/ranks", "2 teams, got 3"),
         ({"ranks": (1, math.nan)}, "/ranks", "must be finite numbers of at most 1e+15, got nan"),

@@ -10,7 +10,7 @@ import pytest
 
 from evenmatch.config.files import load_scenario, parse_scenario
 from evenmatch.forecast.life_table import ENOUGH
-from evenmatch.forecast.quantiles import ESTIMATE_MAX, Curve, joined, left, newcomer
+from evenmatch.forecast.quantiles import ESTIMATE_MAX, Curve, earliest_of, newcomer, remaining_wait
 from evenmatch.forecast.waits import CELLS_MOST, MATCHES_MIN, Cell, Deciles, WaitForecast
 from evenmatch.lab.study.calibration import NOMINAL, calibrate
 from evenmatch.model.queue import Queue
@@ -262,10 +262,10 @@ def test_newcomers_matched_at_once_wait_nothing() -> None:
     assert (found.low, found.p50) == (0.0, 0.0)
     assert found.high > 0.0
     # Who asks still waits, so the others are out of the count.
-    assert left(curve, 0.0).p50 > 0.0
-    both = joined([curve, curve])
+    assert remaining_wait(curve, 0.0).p50 > 0.0
+    both = earliest_of([curve, curve])
     assert both.at_once == pytest.approx(0.84)
-    assert left(both, 0.0).p50 < left(curve, 0.0).p50
+    assert remaining_wait(both, 0.0).p50 < remaining_wait(curve, 0.0).p50
 
 
 def test_cells_have_a_limit() -> None:

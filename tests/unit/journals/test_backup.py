@@ -121,7 +121,7 @@ def test_nothing_is_overwritten(tmp_path: Path, there: str) -> None:
         out.mkdir()
         (out / "mine").write_text("mine")
 
-    with pytest.raises(ConfigError, match="out is not empty: name a directory that is not there"):
+    with pytest.raises(ConfigError, match="out is not empty: name a directory that does not exist"):
         back_up(tmp_path / "data", out, quiet)
     assert (out if there == "file" else out / "mine").read_text() == "mine"
 

@@ -8,7 +8,7 @@ import pytest
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.journals.nats import NatsJournal
 from evenmatch.journals.nats_link import parse_address
-from evenmatch.journals.opening import name_of, open_journal, shown
+from evenmatch.journals.opening import name_of, open_journal, without_password
 from evenmatch.journals.postgres import PostgresJournal
 from evenmatch.journals.sqlite import SqliteJournal
 
@@ -54,8 +54,8 @@ def test_schema_that_would_need_quotes_is_refused(schema: str) -> None:
 
 
 def test_password_is_never_shown() -> None:
-    assert shown("nats://a:secret@one:4222,two:4222") == "nats://one:4222,two:4222"
-    assert shown("sqlite:a@b") == "sqlite:a@b"
+    assert without_password("nats://a:secret@one:4222,two:4222") == "nats://one:4222,two:4222"
+    assert without_password("sqlite:a@b") == "sqlite:a@b"
 
 
 @pytest.mark.parametrize(

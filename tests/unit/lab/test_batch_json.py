@@ -26,11 +26,11 @@ def test_export_of_arrays_is_judged_as_the_arrays_are(players: int, team_size: i
     of_arrays, of_tickets = batch_of_arrays(data), batch_of_tickets(exported(data)).batch
     found = evenmatch.solve(exported(data), effort=2_000)
 
-    assert len(found.plan.seated) > 0
-    own = 1.0 - cost_of(of_arrays, found.plan.seated)
+    assert len(found.plan.seating) > 0
+    own = 1.0 - cost_of(of_arrays, found.plan.seating)
     # Attributes are float64 on both ways; pings are float32 on both.
     assert found.plan.quality == pytest.approx(own, abs=1e-6)
-    assert cost_of(of_tickets, found.plan.seated) == pytest.approx(1.0 - own, abs=1e-6)
+    assert cost_of(of_tickets, found.plan.seating) == pytest.approx(1.0 - own, abs=1e-6)
 
 
 def test_shipped_batch_is_what_the_world_gives() -> None:
@@ -255,12 +255,12 @@ def test_tickets_under_rules_on_whole_matches_are_solved_and_bounded() -> None:
     ]
     found = evenmatch.solve(raw, effort=3_000, bound=True, bound_seconds=2)
 
-    assert len(found.plan.seated) == 4
+    assert len(found.plan.seating) == 4
     assert found.plan.legal.all()
     assert found.bound is not None
     assert found.bound >= found.quality
     given = batch_of_tickets(raw)
-    for row, quality in zip(found.plan.seated, found.plan.quality, strict=True):
+    for row, quality in zip(found.plan.seating, found.plan.quality, strict=True):
         teams = [row[:2].tolist(), row[2:].tolist()]
         assert given.people is not None
         assert given.people.objection(teams) == ""

@@ -68,7 +68,7 @@ def test_roles_of_a_line_are_counted_by_team(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"queue": "x"}, "no queue is called x; there is main"),
+        ({"queue": "x"}, "no queue is called x; allowed: main"),
         ({"cost": 1e999}, "not a match as simulate writes it"),
         ({"quality": 1.5}, "quality must be in [0, 1], got 1.5"),
         ({"quality": -0.1}, "quality must be in [0, 1], got -0.1"),

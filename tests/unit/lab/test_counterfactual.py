@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from evenmatch.lab.replay.counterfactual import with_other_policy
-from evenmatch.lab.replay.source import opened
+from evenmatch.lab.replay.source import open_source
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.queue import Criterion, Queue, ReadyCheck, Scale
 from evenmatch.testing import new_ticket
@@ -24,7 +24,7 @@ def test_who_has_no_place_in_the_other_world_is_not_counted_in_it(tmp_path: Path
     world.hand_in(Enqueue(3.0, (new_ticket("eve", 1500.0, elo=1.0),)))
     data = world.wait(20.0).write(tmp_path)
     delete_before(data, taken + 1)
-    with opened(data, "s0") as source:
+    with open_source(data, "s0") as source:
         found = with_other_policy(source, "greedy", lambda done, total: None)
     assert found.journal["duel"]["waiting"] == 1
     assert found.other["duel"]["waiting"] == 1

@@ -17,7 +17,7 @@ SIX = batch_of(arrays(36, 3, seed=2))
 def test_factors_add_up_to_the_cost_of_a_match() -> None:
     seated = evenmatch.solve(role_batch(), effort=500)
     whole = 1.0 - seated.plan.quality
-    parts = [f.weight * cost_of(f.alone, seated.plan.seated) for f in seated.factors]
+    parts = [f.weight * cost_of(f.alone, seated.plan.seating) for f in seated.factors]
     assert sum(f.weight for f in seated.factors) == pytest.approx(1.0)
     assert np.sum(parts, axis=0) == pytest.approx(whole, abs=1e-6)
 
@@ -26,7 +26,7 @@ def test_shares_of_the_variance_sum_to_one() -> None:
     from evenmatch.lab.solve.search import Method, SolveBudget, SolveObjective, search
 
     plan = search(SIX, Method(), SolveObjective(), SolveBudget(evaluations=100), 1)
-    figures = figures_of(factors_of(SIX, ("skill",)), plan.seated, cost_of)
+    figures = figures_of(factors_of(SIX, ("skill",)), plan.seating, cost_of)
     assert len(figures) == 6
     assert sum(each.share or 0.0 for each in figures) == pytest.approx(1.0)
 

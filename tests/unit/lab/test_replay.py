@@ -13,7 +13,7 @@ from evenmatch.errors import ConfigError, JournalCorrupt
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.lab.replay.counterfactual import CounterfactualResult, with_other_policy
 from evenmatch.lab.replay.redecide import ReplayResult, redecide
-from evenmatch.lab.replay.source import opened
+from evenmatch.lab.replay.source import open_source
 from evenmatch.model.events import Matched
 from evenmatch.model.inputs import (
     Accept,
@@ -45,12 +45,12 @@ DUEL = Queue("duel", policy="greedy", criteria=(CLOSE,))
 
 
 def redecided(data: Path) -> ReplayResult:
-    with opened(data, "s0") as source:
+    with open_source(data, "s0") as source:
         return redecide(source, lambda done, total: None)
 
 
 def compared(data: Path, policy: str, queue: str | None = None) -> CounterfactualResult:
-    with opened(data, "s0") as source:
+    with open_source(data, "s0") as source:
         return with_other_policy(source, policy, lambda done, total: None, queue=queue)
 
 
@@ -148,7 +148,7 @@ def _react(rng: random.Random, world: Played, now: float) -> None:
 def test_all_that_an_engine_can_do_is_decided_the_same(tmp_path: Path) -> None:
     world = everything(random.Random(1))
     told = redecided(world.write(tmp_path))
-    assert told.found is None
+    assert told.first_difference is None
     assert told.records == len(world.records)
     kinds = {"configure", "enqueue", "advance", "accept", "decline", "settle", "open", "outcome"}
     assert kinds < set(told.inputs)
@@ -170,7 +170,7 @@ def test_every_policy_decides_the_same_again(name: str, tmp_path: Path) -> None:
         facts = {"side": rng.choice(queue.format.sides)} if queue.format.sides else {}
         world.hand_in(Enqueue(now, (new_ticket(f"p{n}", rng.gauss(1200, 100), **facts),)))
     told = redecided(world.wait(now + 100.0).write(tmp_path))
-    assert told.found is None
+    assert told.first_difference is None
     assert told.tickets == 200
     assert told.matches > 3
 
@@ -210,12 +210,12 @@ def test_a_changed_record_is_the_first_difference(tmp_path: Path) -> None:
     number = [r.sequence for r in world.records if isinstance(r.events[-1], Matched)][7]
     rewrite(data, [with_quality(world.records[number - 1], 0.25)])
     told = redecided(data)
-    assert told.found is not None
-    difference = told.found.difference
+    assert told.first_difference is not None
+    difference = told.first_difference.difference
     assert (difference.record.sequence, told.records) == (number, number - 1)
     (decided,) = difference.decided[difference.first :]
     assert decided == world.records[number - 1].events[-1]
-    assert told.found.reasons == ()
+    assert told.first_difference.reasons == ()
 
 
 def test_a_changed_input_is_found_where_it_first_changes_a_decision(tmp_path: Path) -> None:
@@ -226,8 +226,8 @@ def test_a_changed_input_is_found_where_it_first_changes_a_decision(tmp_path: Pa
     stranger = (new_ticket("stranger", 1000.0, queues=("duel",)),)
     rewrite(data, [msgspec.structs.replace(third, input=Enqueue(third.input.now, stranger))])
     told = redecided(data)
-    assert told.found is not None
-    assert told.found.difference.record.sequence == 5
+    assert told.first_difference is not None
+    assert told.first_difference.difference.record.sequence == 5
 
 
 def test_a_timer_that_the_journal_does_not_know_is_told_with_its_instant(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_a_timer_that_the_journal_does_not_know_is_told_with_its_instant(tmp_pat
     assert isinstance(world.records[2].input, Advance)
     # As if the record of the expiry had never been written.
     world.records[2:] = [msgspec.structs.replace(world.records[3], sequence=3)]
-    found = redecided(world.write(tmp_path)).found
+    found = redecided(world.write(tmp_path)).first_difference
     assert found is not None
     assert (found.difference.at, found.difference.record.input.now) == (6.0, 9.0)
 
@@ -256,7 +256,7 @@ def test_an_input_that_would_be_refused_now_is_a_difference(tmp_path: Path) -> N
     cancelled = world.records[5]
     given = Cancel(cancelled.input.now, "s0-999")
     rewrite(data, [msgspec.structs.replace(cancelled, input=given)])
-    found = redecided(data).found
+    found = redecided(data).first_difference
     assert found is not None
     assert found.difference.refused == "no ticket has the id 's0-999'"
 
@@ -293,7 +293,7 @@ def test_what_came_after_restarts_is_decided_the_same(is_stopped: bool, tmp_path
         tmp_path
     )
     told = redecided(data)
-    assert told.found is None
+    assert told.first_difference is None
     assert len(told.starts) == 3
 
 
@@ -304,7 +304,7 @@ def test_a_difference_after_a_restart_says_that_it_may_be_the_reason(tmp_path: P
     data = world.write(tmp_path, package="0.0.1")
     number = [r.sequence for r in world.records if isinstance(r.events[-1], Matched)][-1]
     rewrite(data, [with_quality(world.records[number - 1], 0.25)])
-    found = redecided(data).found
+    found = redecided(data).first_difference
     assert found is not None
     assert found.reasons[0].startswith("evenmatch 0.0.1 wrote the record")
     assert found.reasons[1].startswith(
@@ -329,8 +329,8 @@ def test_after_a_difference_a_replay_goes_on_where_the_state_is_known(
     data = world.write(tmp_path)
     rewrite(data, [with_quality(world.records[changed - 1], 0.25)])
     told = redecided(data)
-    assert told.found is not None
-    assert told.found.difference.record.sequence == changed
+    assert told.first_difference is not None
+    assert told.first_difference.difference.record.sequence == changed
     assert told.skipped == [(changed, between)]
     assert told.records == len(world.records) - (between - changed + 1)
     assert told.starts[-1] == between + 1
@@ -344,7 +344,7 @@ def test_a_replay_begins_with_the_oldest_snapshot_where_records_are_deleted(tmp_
     data = world.write(tmp_path)
     delete_before(data, covered - 3)
     told = redecided(data)
-    assert told.found is None
+    assert told.first_difference is None
     assert (told.first, told.records) == (covered + 1, len(world.records) - covered)
 
 
@@ -361,7 +361,7 @@ def test_a_snapshot_taken_while_a_job_ran_is_a_beginning_too(tmp_path: Path) -> 
     data = world.write(tmp_path)
     delete_before(data, taken + 1)
     told = redecided(data)
-    assert told.found is None
+    assert told.first_difference is None
     assert told.first > taken + 1, "records were folded until the job was back"
     assert told.matches > 10
 
@@ -387,7 +387,7 @@ def test_a_server_may_write_meanwhile(tmp_path: Path) -> None:
     async def write_on() -> ReplayResult:
         journal = SqliteJournal.open(data, wall=lambda: 1e9)
         epoch = await journal.lease("s0", "me", 1e8)
-        with opened(data, "s0") as source:
+        with open_source(data, "s0") as source:
             # Replay looks at what was there when it began.
             next_one = Record(len(world.records) + 1, Cancel(1e6, "nobody"), ())
             await journal.append("s0", "me", epoch, next_one.sequence, [next_one])
@@ -396,7 +396,7 @@ def test_a_server_may_write_meanwhile(tmp_path: Path) -> None:
         return told
 
     told = asyncio.run(write_on())
-    assert (told.found, told.records) == (None, len(world.records))
+    assert (told.first_difference, told.records) == (None, len(world.records))
 
 
 def test_the_same_policy_does_the_same_in_the_other_world(tmp_path: Path) -> None:

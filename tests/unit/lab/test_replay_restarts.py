@@ -12,7 +12,7 @@ import pytest
 
 from evenmatch.journals import sqlite
 from evenmatch.lab.replay.redecide import redecide
-from evenmatch.lab.replay.source import opened
+from evenmatch.lab.replay.source import open_source
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
 from evenmatch.testing import new_ticket
@@ -72,9 +72,9 @@ def test_what_was_known_after_kills_is_found_again(
     monkeypatch.setattr(sqlite, "SNAPSHOTS_KEPT", STEPS)
     world = played(random.Random(seed))
     data = world.write(tmp_path)
-    with opened(data, "s0") as source:
+    with open_source(data, "s0") as source:
         told = redecide(source, lambda done, total: None)
-    assert told.found is None, told.found
+    assert told.first_difference is None, told.first_difference
     assert told.records == len(world.records)
 
 
@@ -96,7 +96,7 @@ def test_replay_begins_with_a_snapshot_a_change_and_a_kill(tmp_path: Path) -> No
     (taken,) = world.snapshots
     data = world.write(tmp_path)
     delete_before(data, taken + 1)
-    with opened(data, "s0") as source:
+    with open_source(data, "s0") as source:
         told = redecide(source, lambda done, total: None)
-    assert told.found is None, told.found
+    assert told.first_difference is None, told.first_difference
     assert (told.first, told.records) == (taken + 1, len(world.records) - taken)

@@ -12,7 +12,7 @@ from evenmatch.errors import JournalUnavailable
 from evenmatch.journals.reading import first_of
 from evenmatch.lab.replay import source as replay_source
 from evenmatch.lab.replay.redecide import ReplayResult, redecide
-from evenmatch.lab.replay.source import opened, start_point
+from evenmatch.lab.replay.source import open_source, start_point
 from evenmatch.model.events import Repaired
 from evenmatch.model.inputs import Accept, Configure, Decline, Enqueue, Open
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
@@ -58,7 +58,7 @@ def redecided(world: Played, folder: Path) -> ReplayResult:
     (taken,) = world.snapshots
     data = world.write(folder)
     delete_before(data, taken + 1)
-    with opened(data, "s0") as source:
+    with open_source(data, "s0") as source:
         return redecide(source, lambda done, total: None)
 
 
@@ -75,7 +75,7 @@ def test_a_match_with_free_seats_is_filled_before_a_replay_begins(tmp_path: Path
     world.hand_in(enter(12.0, "fay", 1000.0), enter(13.0, "gus", 1000.0))
     told = redecided(world, tmp_path)
     (taken,) = world.snapshots
-    assert told.found is None
+    assert told.first_difference is None
     assert world.records[taken].input.now == 8.0, "the match is filled when the rule allows it"
     assert (told.first, told.records) == (taken + 2, len(world.records) - taken - 1)
 
@@ -92,7 +92,7 @@ def test_a_failed_ready_check_is_repaired_before_a_replay_begins(tmp_path: Path)
         record for record in world.records if any(type(e) is Repaired for e in record.events)
     )
     told = redecided(world, tmp_path)
-    assert told.found is None
+    assert told.first_difference is None
     assert told.first == repaired.sequence + 1 > taken + 1
 
 
@@ -101,9 +101,9 @@ def test_a_match_that_stays_open_is_named_as_the_reason_of_a_difference(tmp_path
     world.hand_in(*(enter(7.5, f"p{n}", 5000.0) for n in range(4)))
     world.hand_in(Open(7.5, "s0-m2", 0, ("p0",), lease=1000.0)).stop()
     told = redecided(world.hand_in(enter(12.0, "fay", 1000.0)), tmp_path)
-    assert told.found is not None
-    assert told.found.difference.record.input.now == 8.0, "it looked too late for this"
-    assert told.found.reasons[-1] == (
+    assert told.first_difference is not None
+    assert told.first_difference.difference.record.input.now == 8.0, "it looked too late for this"
+    assert told.first_difference.reasons[-1] == (
         "s0-m1, s0-m2 had seats to fill when the replay began, and when a match looks for "
         "players again is in no snapshot"
     )
@@ -125,5 +125,5 @@ def test_what_is_deleted_while_a_replay_is_opened_is_no_damage(
 
     monkeypatch.setattr(replay_source, "first_of", deleting)
     told = "oldest records of shard 's0' while they were read"
-    with pytest.raises(JournalUnavailable, match=told), opened(data, "s0") as source:
+    with pytest.raises(JournalUnavailable, match=told), open_source(data, "s0") as source:
         redecide(source, lambda done, total: None)

@@ -9,7 +9,7 @@ import pytest
 
 from evenmatch import simulate
 from evenmatch.errors import NotSupported
-from evenmatch.lab.report.figures import figure, figures_of, shown, with_width
+from evenmatch.lab.report.figures import figure, figure_text, figures_of, with_width
 from evenmatch.lab.report.plots import Series, axis_end, plot_waits, pool_over_time, time_unit
 from evenmatch.lab.report.report import render
 from evenmatch.lab.simulate import Run
@@ -138,7 +138,7 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_figures_read_well() -> None:
-    assert [shown(value) for value in (0.0, 12345.0, 12345.67, 0.00012346, None)] == [
+    assert [figure_text(value) for value in (0.0, 12345.0, 12345.67, 0.00012346, None)] == [
         *("0", "12,345", "12,345.7", "0.0001235", "-")
     ]
     assert with_width({"a": 3.14159, "ci95": {"a": 0.0}}, "a", "s") == "3.142 s"

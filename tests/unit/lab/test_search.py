@@ -31,14 +31,14 @@ def found(spec: str, budget: SolveBudget, objective: str = "mean", seed: int = 1
 def test_effort_and_seed_decide_the_result(spec: str, parts: int) -> None:
     budget = SolveBudget(evaluations=6_000, parts=parts)
     one, two = found(spec, budget), found(spec, budget)
-    assert np.array_equal(one.seated, two.seated)
+    assert np.array_equal(one.seating, two.seating)
     assert one.evaluations == two.evaluations
 
 
 @pytest.mark.parametrize("spec", METHODS)
 def test_another_seed_searches_elsewhere(spec: str) -> None:
     budget = SolveBudget(evaluations=6_000)
-    assert not np.array_equal(found(spec, budget).seated, found(spec, budget, seed=2).seated)
+    assert not np.array_equal(found(spec, budget).seating, found(spec, budget, seed=2).seating)
 
 
 @pytest.mark.parametrize("spec", METHODS)
@@ -47,7 +47,7 @@ def test_another_seed_searches_elsewhere(spec: str) -> None:
 )
 def test_smallest_budget_gives_a_legal_start(spec: str, budget: SolveBudget) -> None:
     plan = found(spec, budget)
-    assert len(plan.seated) > 0
+    assert len(plan.seating) > 0
     assert plan.legal.all()
 
 

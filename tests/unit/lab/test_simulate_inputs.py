@@ -119,7 +119,7 @@ def test_bound_of_full_matches_is_not_claimed_for_smaller_ones() -> None:
 
 def test_policy_that_cuts_by_one_criterion_refuses_roles() -> None:
     text = ROLES + 'party_sizes = [1]\npolicy = "periodic"\n' + CLOCK.partition("\n")[2]
-    with pytest.raises(ConfigError, match="periodic does not know roles, which queue main has"):
+    with pytest.raises(ConfigError, match="periodic does not support roles; queue main has some"):
         simulate(parse_scenario(text))
 
 

@@ -184,7 +184,7 @@ def test_what_a_map_says_counts_in_quality_and_the_bound_holds() -> None:
         for number in range(12)
     ]
     found = solve({"tickets": tickets}, rules=rules_of("04"), effort=3_000, bound=2.0)
-    assert len(found.plan.seated) == 2
+    assert len(found.plan.seating) == 2
     # Nobody differs but in what they give to maps, of which 100 costs half of two thirds.
     assert found.bound is not None
     assert 1 / 3 < found.plan.quality.mean() < 2 / 3 < found.bound / 100.0

@@ -159,7 +159,7 @@ def test_open_matches_are_left_to_the_engine() -> None:
         ),
         (
             AdaptiveBrackets(merge_below=7),
-            "adaptive_brackets: merge_below must be 1 to split_at (6), got 7",
+            "adaptive_brackets: merge_below must be from 1 to split_at (6), got 7",
         ),
     ],
 )

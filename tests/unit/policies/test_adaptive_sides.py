@@ -237,7 +237,7 @@ def _undisturbed(sides: list[str]) -> list[list[set[str]]]:
     ("parameters", "sentence"),
     [
         ({"reserve": -1.5}, "reserve must be between -1 and 1, got -1.5"),
-        ({"reserve": 0.3}, "reopen must be reserve"),
+        ({"reserve": 0.3}, "reopen must be from reserve"),
         ({"reopen": 1.5}, "reopen must be between -1 and 1, got 1.5"),
         ({"span": 0.5}, "span must be between 1 and 1e6 players, got 0.5"),
         ({"span": float("nan")}, "span must be"),

@@ -28,7 +28,7 @@ def test_a_round_makes_as_many_matches_as_greedy_builds_and_fairer_ones() -> Non
     by_number = {ticket.sequence: ticket for ticket in tickets}
     made = [
         tuple([tuple([by_number[each] for each in team]) for team in teams])
-        for teams in (teams_in(batch, row, tickets) for row in plan.seated.tolist())
+        for teams in (teams_in(batch, row, tickets) for row in plan.seating.tolist())
     ]
     assert all(rounds.is_legal(teams, NOW) for teams in made)
     greedy = max((built(rounds, tickets, seed) for seed in range(5)), key=len)

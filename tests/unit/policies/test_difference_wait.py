@@ -187,7 +187,7 @@ def test_groups_cost_far_less_than_greedy_ones(
         (
             "difference_wait",
             queue(criteria=(RATING,), rules=(rule(limit=10),)),
-            "knows neither rules nor sides; queue main has rules",
+            "supports no rules or sides; queue main has rules",
         ),
         ("difference_wait", queue("squads", 2, 2), "is for teams of one player"),
     ],

@@ -192,8 +192,8 @@ def test_hundreds_may_wait() -> None:
             queue("main", 20, 20, sides=("A", "B")),
             "fewer party_sizes or no sides",
         ),
-        ("first_come:shape=mirrored", queue("main", 20, 20), "two teams with 16 players in all"),
-        ("first_come:shape=mirrored", queue("main", 3, 3, 3), "or more teams with 6; queue main"),
+        ("first_come:shape=mirrored", queue("main", 20, 20), "at most 16 players in two teams"),
+        ("first_come:shape=mirrored", queue("main", 3, 3, 3), "or 6 in more teams; queue main"),
         *only(
             [
                 ("first_come:order=packing", queue("main", 100, 100), "looks at up to 20,000 sets"),

@@ -108,16 +108,16 @@ def test_last_players_meet_at_some_time_without_a_deadline() -> None:
         (free_for_all(3, 1, "group_price:grow=-1"), "grow must be between 0 and 1e12, got -1"),
         (
             Queue(format=Format((1, 1, 1), sides=("a", "b", "c")), policy="group_price"),
-            "knows sides only between two players; queue main has 3",
+            "supports sides only for two players; queue main has 3",
         ),
         (
             Queue(format=Format((1, 1, 1)), rules=(Rule("imbalance", "rating", limit=5.0),)),
-            "does not know rules of imbalance between more than two players",
+            "does not support rules of imbalance between more than two players",
         ),
         (Queue(format=Format((2, 2))), "is for teams of one player"),
         (
             Queue(format=Format((1, 1, 1)), criteria=(Criterion("rematch", "met"),)),
-            "does not know rematch",
+            "does not support rematch",
         ),
     ],
 )

@@ -135,7 +135,7 @@ def test_file_may_hold_it() -> None:
 
 
 def test_policy_of_numbers_and_files_of_batches_refuse_it() -> None:
-    with pytest.raises(ConfigError, match="does not know longest_idle"):
+    with pytest.raises(ConfigError, match="does not support longest_idle"):
         parse_policy("price").matcher(queue_of("price", 1), seed=1)
     with pytest.raises(ConfigError, match="a batch knows no longest_idle"):
         batch_of_tickets({"criteria": [{"kind": "longest_idle"}], "tickets": []})

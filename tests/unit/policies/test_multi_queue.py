@@ -196,7 +196,7 @@ def test_measured_rate_costs_hardly_more_than_the_best_brackets(
         (
             "multi_queue",
             queue(criteria=(RATING,), rules=(rule(limit=10),)),
-            "knows neither rules nor sides; queue main has rules",
+            "supports no rules or sides; queue main has rules",
         ),
         ("multi_queue", queue("squads", 2, 2), "is for teams of one player"),
         (

@@ -28,36 +28,36 @@ def test_lag_grows_by_who_came_a_target_ago_and_falls_by_who_leaves() -> None:
     assert pace.lag == 2.0
     pace.advance(2.0 * T, True)
     assert pace.lag == 3.0
-    pace.left(2, 2.0 * T)
+    pace.count_departures(2, 2.0 * T)
     assert pace.lag == 1.0
 
 
 def test_match_of_usual_quality_starts_at_once_after_a_lull() -> None:
-    assert settled().needed(0.8) <= 0.0
-    assert settled().needed(0.79) > 0.0
+    assert settled().needed_mean_square(0.8) <= 0.0
+    assert settled().needed_mean_square(0.79) > 0.0
 
 
 def test_floor_rises_while_too_many_leave_and_falls_while_players_lag() -> None:
     ahead, behind = settled(), settled()
-    ahead.left(2, 0.0)
-    behind.left(-2, 0.0)
+    ahead.count_departures(2, 0.0)
+    behind.count_departures(-2, 0.0)
     assert behind.floor < settled().floor < ahead.floor
 
 
 def test_any_match_starts_once_all_who_came_within_a_target_lag_behind() -> None:
     pace = settled()
-    pace.left(-4, 0.0)
-    assert pace.needed(0.0) <= 0.0
+    pace.count_departures(-4, 0.0)
+    assert pace.needed_mean_square(0.0) <= 0.0
 
 
 def test_crowd_may_lag_behind_by_no_more_than_chance_moves_its_number() -> None:
     # All who came within T fill 100 matches, which chance moves by the players of ten.
     pace = settled()
     pace.came(400, 0.0, 0.0)
-    pace.left(-39, 0.0)
-    assert pace.needed(0.0) > 0.0
-    pace.left(-1, 0.0)
-    assert pace.needed(0.0) <= 0.0
+    pace.count_departures(-39, 0.0)
+    assert pace.needed_mean_square(0.0) > 0.0
+    pace.count_departures(-1, 0.0)
+    assert pace.needed_mean_square(0.0) <= 0.0
 
 
 def test_crowd_waits_for_its_target_although_its_matches_are_worth_less_than_usual() -> None:
@@ -69,8 +69,8 @@ def test_crowd_waits_for_its_target_although_its_matches_are_worth_less_than_usu
         pace.advance(now, True)
         pace.came(2, now, now)
         waiting += [now, now]
-        while len(waiting) >= 4 and pace.needed(0.5) <= (now - waiting[0]) ** 2:
-            pace.played(0.5, 4, now - waiting[0], now)
+        while len(waiting) >= 4 and pace.needed_mean_square(0.5) <= (now - waiting[0]) ** 2:
+            pace.learn_from_match(0.5, 4, now - waiting[0], now)
             waits += [now - came for came in waiting[:4]]
             del waiting[:4]
     assert max(waits) == pytest.approx(T, rel=0.1)
@@ -78,15 +78,15 @@ def test_crowd_waits_for_its_target_although_its_matches_are_worth_less_than_usu
 
 def test_perfect_match_never_waits() -> None:
     pace = settled()
-    pace.left(3, 0.0)
+    pace.count_departures(3, 0.0)
     for _ in range(100):
-        pace.played(0.99, 4, 1.0, 0.0)
-    assert pace.needed(1.0 - SHORTFALL) <= 0.0
+        pace.learn_from_match(0.99, 4, 1.0, 0.0)
+    assert pace.needed_mean_square(1.0 - SHORTFALL) <= 0.0
 
 
 def test_relief_of_the_wait_that_is_needed_is_what_is_missing() -> None:
     pace = settled()
-    wait = pace.needed(0.7) ** 0.5
+    wait = pace.needed_mean_square(0.7) ** 0.5
     assert pace.relief(wait) == pytest.approx(pace.floor - 0.7)
 
 
@@ -105,9 +105,9 @@ def test_mean_wait_is_the_target_whatever_matches_are_worth(rate: float, check: 
         # What chance offers is the better, the more there are to choose from.
         quality = max(rng.gauss(0.7, 0.1) for _ in range(1 + len(waiting) // 8))
         pace.expect([quality])
-        if len(waiting) >= 4 and pace.needed(quality) <= (now - waiting[0]) ** 2:
+        if len(waiting) >= 4 and pace.needed_mean_square(quality) <= (now - waiting[0]) ** 2:
             mean = now - sum(waiting[:4]) / 4.0
-            pace.played(quality, 4, mean, now)
+            pace.learn_from_match(quality, 4, mean, now)
             pace.confirmed(check)
             waits += [now + check - came for came in waiting[:4]]
             del waiting[:4]
@@ -150,7 +150,7 @@ def test_memory_brings_everything_back() -> None:
         pace.came(1 + second % 3, float(second), float(second))
         if second % 7 == 6:
             pace.expect([0.7])
-            pace.played(0.7 + 0.01 * (second % 5), 4, 3.0, float(second))
+            pace.learn_from_match(0.7 + 0.01 * (second % 5), 4, 3.0, float(second))
     again = pace_of(**json.loads(json.dumps(pace.memory())))
     assert again.memory() == pace.memory()
     assert again.floor == pace.floor

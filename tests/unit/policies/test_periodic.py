@@ -199,7 +199,7 @@ def test_open_matches_are_left_to_the_engine() -> None:
         (
             Periodic(),
             queue("squads", 2, 2),
-            "policy periodic takes solo tickets: give queue squads party_sizes = [1]",
+            "policy periodic matches single players only: give queue squads party_sizes = [1]",
         ),
         (
             Periodic(sort="ping"),

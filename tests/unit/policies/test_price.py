@@ -152,6 +152,6 @@ def test_rule_in_percentiles_is_refused_with_the_policies_that_know_it() -> None
     ranked = Queue(rules=(Rule("spread", "rating", 0.1, "percentile"),))
 
     with pytest.raises(
-        ConfigError, match=r"price does not know unit = percentile.*greedy or window"
+        ConfigError, match=r"price does not support unit = percentile.*greedy or window"
     ):
         Price().matcher(ranked, seed=0)

@@ -471,7 +471,7 @@ def test_worth_of_a_party_is_that_of_each_of_its_players() -> None:
         (
             Queue("far", criteria=(Criterion("latency", "latency"),)),
             "greedy",
-            "since the queue compares latency, which price does not know",
+            "since the queue compares latency, which price does not support",
         ),
         (
             Queue("three", Format((1, 1, 1)), (Criterion("spread", "rating"),)),

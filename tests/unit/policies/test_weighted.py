@@ -14,7 +14,7 @@ from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import Player, Rating, Ticket
 from evenmatch.policies.base import NOTHING, Decision, Matcher
 from evenmatch.policies.hooks import rules_of
-from evenmatch.policies.weighted import Weighted, drawn
+from evenmatch.policies.weighted import Weighted, draw_index
 from evenmatch.testing import queue, rule, ticket
 
 
@@ -235,8 +235,8 @@ def test_simulation_lets_weights_grow_to_the_floor_in_later_rounds() -> None:
 
 def test_draw_of_equal_weights_is_even_and_never_beyond_the_end() -> None:
     logs = np.array([-math.inf, 0.0, 0.0, -math.inf])
-    assert [drawn(logs, uniform) for uniform in (0.0, 0.49, 0.5, 0.99)] == [1, 1, 2, 2]
-    assert drawn(np.array([0.0, -math.inf]), 1.0) == 0
+    assert [draw_index(logs, uniform) for uniform in (0.0, 0.49, 0.5, 0.99)] == [1, 1, 2, 2]
+    assert draw_index(np.array([0.0, -math.inf]), 1.0) == 0
 
 
 @pytest.mark.parametrize("every", [None, 20.0])

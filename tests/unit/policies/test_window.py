@@ -257,8 +257,8 @@ def test_without_any_limit_the_threads_own_numbers_hold() -> None:
             Window(limit=10, unit="percentile"),
             queue(),
             (
-                "window: limit must be between 0 and 1 where unit is percentile, e.g. 0.05 for "
-                "five of a hundred, got 10"
+                "window: limit must be between 0 and 1 if unit is percentile, such as 0.05 for "
+                "5 %, got 10"
             ),
         ),
         (

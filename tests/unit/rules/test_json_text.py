@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenmatch.rules.findings import Finding, FindingList, child_path, shown
+from evenmatch.rules.findings import Finding, FindingList, child_path, excerpt
 from evenmatch.rules.json_text import (
     CHARACTERS_MAX,
     NESTING_MAX,
@@ -161,5 +161,5 @@ def test_path_of_an_odd_key_is_quoted() -> None:
 
 
 def test_long_values_are_cut() -> None:
-    assert len(shown("x" * 100)) == 60
-    assert shown(None) == "null"
+    assert len(excerpt("x" * 100)) == 60
+    assert excerpt(None) == "null"

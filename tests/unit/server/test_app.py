@@ -111,7 +111,7 @@ def test_body_that_is_too_large_is_told_what_it_may_be() -> None:
         assert problem["message"].endswith("bytes; send fewer tickets at once")
         status, problem = await call(parts, "PUT", "/v1/matches/s0-m1/assignment", whole)
         assert status == 413
-        assert problem["message"] == "the body of this request may have 16,384 bytes"
+        assert problem["message"] == "the body of this request may have at most 16,384 bytes"
         await parts.runtime.stop()
 
     play(scene)

@@ -8,7 +8,7 @@ import pytest
 
 from evenmatch.errors import JournalUnavailable
 from evenmatch.server.cluster import create_routing
-from evenmatch.server.cluster.ask_shards import asked_of_each, whole_answer
+from evenmatch.server.cluster.ask_shards import ask_each_shard, whole_answer
 from evenmatch.server.cluster.create_routing import answer_by_asgi
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.http.responses import Asgi, InvalidRequest, Receive, Scope, Send, send_body
@@ -75,7 +75,7 @@ def test_shard_whose_answer_is_cut_off_is_unavailable() -> None:
         await apps[cast(str, seat)](scope, receive, send)
 
     seats = cast(list[Seat], list(apps))
-    told = asyncio.run(asked_of_each(serve, seats, SCOPE, b"[]"))
+    told = asyncio.run(ask_each_shard(serve, seats, SCOPE, b"[]"))
     assert [answer.status for _, answer in told] == [200, 503]
 
 

@@ -88,9 +88,9 @@ def test_queue_for_which_nodes_know_no_shard_is_refused_in_a_change() -> None:
     duel, arena = Queue("duel"), Queue("arena", group="casual")
     plan = ShardPlan((duel,), layout=shards_of((duel, arena)))
     wider = msgspec.structs.replace(duel, policy="window:limit=300")
-    assert plan.changed((wider, arena)) == (wider,)
-    with pytest.raises(ConfigError, match="queue squad is new in its group"):
-        plan.changed((duel, Queue("squad"), arena))
+    assert plan.changed_queues((wider, arena)) == (wider,)
+    with pytest.raises(ConfigError, match="queue squad is new, and the nodes"):
+        plan.changed_queues((duel, Queue("squad"), arena))
     # A node alone, and one with a game of one shard, find each queue.
     alone = ShardPlan((duel,))
-    assert alone.changed((duel, Queue("squad"))) == (duel, Queue("squad"))
+    assert alone.changed_queues((duel, Queue("squad"))) == (duel, Queue("squad"))

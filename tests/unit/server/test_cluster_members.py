@@ -35,7 +35,7 @@ def test_shard_goes_to_whom_has_least_and_only_if_that_evens_it_out() -> None:
     known.hear("c/1@h:3", 1)
     assert known.relieved_by(3) == "c/1@h:3"
     assert known.relieved_by(2) is None
-    known.given("c/1@h:3")
+    known.note_handover("c/1@h:3")
     assert known.relieved_by(3) is None
     assert known.idlest() in ("b/1@h:2", "c/1@h:3")
 
@@ -52,7 +52,7 @@ def test_process_that_starts_anew_takes_the_place_of_the_one_before() -> None:
     known = members(Clock())
     known.hear("b/1@h:2", 3)
     known.hear("b/2@h:2")
-    assert [(each.owner, each.held) for each in known.alive] == [("b/2@h:2", 0)]
+    assert [(each.owner, each.shards_held) for each in known.alive] == [("b/2@h:2", 0)]
     # What is told late of the old one changes nothing.
     known.forget("b/1@h:2")
     assert len(known.alive) == 1

@@ -28,7 +28,13 @@ from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
 from evenmatch.ratings.periods import rate_period
 from evenmatch.server.dashboard.figures import MADE_MOST, Figures
-from evenmatch.server.dashboard.messages import CLAUSES, GapShown, gaps_shown, match_shown, names_of
+from evenmatch.server.dashboard.messages import (
+    CLAUSES,
+    GapShown,
+    gap_messages,
+    match_message,
+    names_of,
+)
 from evenmatch.server.dashboard.queue_figures import COARSE_MOST, COLUMNS, FINE_MOST, ChartHistory
 from evenmatch.server.dashboard.waiting_summary import (
     OTHERS,
@@ -111,7 +117,7 @@ def test_rating_that_the_server_filled_in_counts_in_a_match_made_at_once() -> No
     world = World(msgspec.structs.replace(QUICK, rating="glicko2"))
     world.enqueue(1.0, NewTicket((Player("a"),)), NewTicket((Player("b"),)))
     (made,) = world.figures.made.values()
-    shown = match_shown(made, world.figures.queues["duel"])
+    shown = match_message(made, world.figures.queues["duel"])
     assert shown.factors is not None
     assert [each.cost for each in shown.factors] == [0.0]
 
@@ -121,7 +127,7 @@ def test_a_match_says_who_waited_and_what_each_criterion_cost() -> None:
     world.enqueue(1.0, rated("a", 1500))
     world.enqueue(5.0, rated("b", 1800))
     (made,) = world.figures.made.values()
-    shown = match_shown(made, world.figures.queues["duel"])
+    shown = match_message(made, world.figures.queues["duel"])
     assert [[party.wait for party in team] for team in shown.teams] == [[4.0], [0.0]]
     assert shown.factors is not None
     assert [(each.name, round(each.cost, 9)) for each in shown.factors] == [
@@ -139,7 +145,7 @@ def test_a_match_is_told_in_the_units_of_what_is_compared() -> None:
     for number, gap in enumerate((300, 100)):
         world.enqueue(1.0 + number, rated(f"a{number}", 1500))
         world.enqueue(1.5 + number, rated(f"b{number}", 1500 + gap))
-    shown = [match_shown(made, figures).gaps for made in world.figures.made.values()]
+    shown = [match_message(made, figures).gaps for made in world.figures.made.values()]
     assert shown == [
         (GapShown("rating: gap", "", 300.0, "300", "rating 300 apart"),),
         (GapShown("rating: gap", "", 100.0, "100", "rating 100 apart"),),
@@ -157,14 +163,14 @@ def test_gaps_are_told_in_clauses_with_their_units() -> None:
         "teams of the same party sizes": 0.0,
         "possible hosts": 2.0,
     }
-    assert [(each.shown, each.text) for each in gaps_shown(gaps)] == [
+    assert [(each.shown, each.text) for each in gap_messages(gaps)] == [
         ("51.9", "skill 51.9 apart between teams"),
         ("120 ms", "a worst ping of 120 ms"),
         ("2 %", "2 % of players off their role"),
         ("0 %", "0 % of matches with the same party sizes in all teams"),
         ("2", "possible hosts 2"),
     ]
-    of_one = gaps_shown(gaps, is_one=True)[3]
+    of_one = gap_messages(gaps, is_one=True)[3]
     assert (of_one.shown, of_one.text) == ("no", "different party sizes in its teams")
 
 
@@ -179,7 +185,7 @@ def test_a_match_with_bots_has_no_gaps() -> None:
     world.give(Advance(11.0))
     (made,) = world.figures.made.values()
     assert made.match.bots == 1
-    assert match_shown(made, world.figures.queues["duel"]).gaps == ()
+    assert match_message(made, world.figures.queues["duel"]).gaps == ()
     assert world.figures.queues["duel"].mean_gaps() == {}
 
 
@@ -509,7 +515,7 @@ def test_match_says_who_plays_what_and_where() -> None:
         world.enqueue(0.0, NewTicket((Player(name, None, {"latency": pings}, (role,)),)))
     figures = world.figures.queues["duel"]
     (made,) = world.figures.made.values()
-    shown = match_shown(made, figures)
+    shown = match_message(made, figures)
     parties = [party for team in shown.teams for party in team]
     assert {party.players[0]: party.roles for party in parties} == {
         "a": ("tank",), "b": ("dps",), "c": ("tank",), "d": ("dps",),

@@ -82,11 +82,11 @@ async def first_events(parts: Services, queue: str) -> dict[str, Any]:
 def test_who_may_see_some_queues_is_shown_these_and_the_first_of_them() -> None:
     async def scene(parts: Services) -> None:
         own = frozenset({"slow"})
-        assert parts.live.chosen(None) == PageView("duel")
-        view = parts.live.chosen(None, own)
-        assert view == parts.live.chosen("slow", own) == PageView("slow", own)
+        assert parts.live.view_of(None) == PageView("duel")
+        view = parts.live.view_of(None, own)
+        assert view == parts.live.view_of("slow", own) == PageView("slow", own)
         with pytest.raises(UnknownQueue):
-            parts.live.chosen("duel", own)
+            parts.live.view_of("duel", own)
         (queues, *_) = [event async for event in parts.live.first(view)]
         told = msgspec.json.decode(queues.body)
         assert (told["queue"], [each["name"] for each in told["queues"]]) == ("slow", ["slow"])

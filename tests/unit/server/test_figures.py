@@ -112,7 +112,7 @@ def test_feed_is_the_same_after_a_restart() -> None:
 
 def test_feed_refuses_what_it_cannot_know() -> None:
     world = World()
-    with pytest.raises(UnknownQueue, match="there is duel"):
+    with pytest.raises(UnknownQueue, match="allowed: duel"):
         world.feed.page(world.engine, "poker", 0)
     with pytest.raises(InvalidRequest, match="in the future"):
         world.feed.page(world.engine, "duel", 99)

@@ -305,8 +305,8 @@ def journal_of(runtime: Runtime) -> WatchedJournal:
 def test_configuration_with_other_shards_is_refused_and_own_queues_are_taken_out() -> None:
     queues = Queue("a"), Queue("b", group="x")
     plan = msgspec.structs.replace(PLAN, layout=shards_of(queues), shard="s0.x")
-    assert [each.name for each in plan.own(queues)] == ["b"]
-    assert PLAN.own(queues) == queues
+    assert [each.name for each in plan.own_queues(queues)] == ["b"]
+    assert PLAN.own_queues(queues) == queues
     for other in ((Queue("a"),), (*queues, Queue("c", group="y")), (Queue("a"), Queue("b"))):
         with pytest.raises(ConfigError, match="change CONFIG on all nodes"):
-            plan.own(other)
+            plan.own_queues(other)

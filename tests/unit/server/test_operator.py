@@ -28,7 +28,7 @@ from evenmatch.server.runtime.clock import Clock
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.recovery import ConfigFrom, ShardPlan
 from evenmatch.server.runtime.services import Services, assemble
-from evenmatch.server.views.switchback import as_played
+from evenmatch.server.views.switchback import with_current_policies
 
 CONFIG = """
 [[queue]]
@@ -700,7 +700,7 @@ def test_turn_at_a_restart_leaves_a_change_over_http_under_its_number(tmp_path: 
             await parts.runtime.stop()
 
     def arm_at(now: float) -> str:
-        return as_played(plan_of(turns).queues, now)[0].policy
+        return with_current_policies(plan_of(turns).queues, now)[0].policy
 
     play(scene)
 

@@ -134,7 +134,7 @@ def test_error_that_nobody_foresaw_rebuilds_the_shard(monkeypatch: pytest.Monkey
         await enqueue(runtime, "ada")
         state = state_hash(runtime.engine)
         monkeypatch.setattr(runtime.engine, "step", broken)
-        with pytest.raises(JournalUnavailable, match="rebuilds"):
+        with pytest.raises(JournalUnavailable, match="is rebuilding"):
             await enqueue(runtime, "bob")
         await until(lambda: runtime.unready is None)
         assert state_hash(runtime.engine) == state

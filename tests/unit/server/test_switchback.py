@@ -18,7 +18,7 @@ from evenmatch.model.queue import Criterion, Queue, Scale, Switchback
 from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.server.runtime.recovery import ShardPlan, resolve
 from evenmatch.server.runtime.services import assemble
-from evenmatch.server.views.switchback import Switchbacks, arm_of, as_played, next_turn
+from evenmatch.server.views.switchback import Switchbacks, arm_of, next_turn, with_current_policies
 
 TURNS = Switchback(("window:limit=500", "window:limit=50"), block=100.0, seed=3, trim=0.2)
 CLOSE = Criterion("spread", "rating", scale=Scale(min=1000.0, max=2000.0))
@@ -52,7 +52,7 @@ def test_order_depends_on_the_seed_and_on_the_queue() -> None:
 def test_policy_in_force_and_the_next_turn_follow_engine_time() -> None:
     plain = Queue(name="squad")
     for now in (0.0, 99.9, 100.0, 250.0):
-        duel, squad = as_played((DUEL, plain), now)
+        duel, squad = with_current_policies((DUEL, plain), now)
         assert duel.policy == TURNS.policies[arm_of(TURNS, int(now // 100.0), "duel")]
         assert squad == plain
         assert next_turn((DUEL, plain), now) == 100.0 * (now // 100.0 + 1)
@@ -85,7 +85,7 @@ def test_turn_of_a_server_is_one_record_and_a_restart_knows_whose_turn_it_is() -
         tables = parts.runtime.engine.tables
         assert tables.queues["duel"].policy == TURNS.policies[1 - first]
         assert tables.sequence == sequence + 1
-        with pytest.raises(ConfigError, match="take turns"):
+        with pytest.raises(ConfigError, match="has a switchback"):
             await parts.operator.set_policy("duel", "greedy", by="test")
         await parts.runtime.stop()
 
@@ -114,7 +114,7 @@ class World:
     def _take_turn(self, now: float) -> None:
         if int(now // 100.0) != self._block:
             self._block = int(now // 100.0)
-            self._step(Configure(now, as_played((DUEL,), now)))
+            self._step(Configure(now, with_current_policies((DUEL,), now)))
 
     def _step(self, given: Configure | Enqueue | Cancel) -> None:
         self._lifecycle.hear(self.engine.step(given))
@@ -171,8 +171,8 @@ def test_ticket_counts_for_the_block_in_which_it_came() -> None:
 
 def test_blocks_that_were_not_seen_from_their_beginning_are_left_out() -> None:
     figures, engine = Switchbacks(), Engine(resolve)
-    engine.step(Configure(0.0, as_played((DUEL,), 0.0)))
-    engine.step(Configure(150.0, as_played((DUEL,), 150.0)))
+    engine.step(Configure(0.0, with_current_policies((DUEL,), 0.0)))
+    engine.step(Configure(150.0, with_current_policies((DUEL,), 150.0)))
     TicketLifecycle([figures]).reset(engine)
     stats = figures.of("duel", 500.0)
     assert stats is not None

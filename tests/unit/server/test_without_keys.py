@@ -30,7 +30,7 @@ def start(folder: Path, *, may_be_open: bool = False) -> bool:
         await runtime.stop()
 
     asyncio.run(scene())
-    return plan.keyed
+    return plan.has_keys
 
 
 def add_while_running(folder: Path, *, fails: int = 0) -> None:

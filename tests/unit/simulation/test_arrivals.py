@@ -23,7 +23,7 @@ from evenmatch.model.scenario import (
     Uniform,
 )
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.simulation.arrivals.arrivals import arrivals_of, recorded
+from evenmatch.simulation.arrivals.arrivals import arrivals_of, recorded_arrivals
 from evenmatch.simulation.arrivals.stream import Arrival
 
 UNIFORM = Uniform()
@@ -382,11 +382,11 @@ def test_recording_keeps_columns_attributes_and_patience_of_the_scenario() -> No
     own = Arrivals(
         rate=3.0, count=9, columns={"at": "t"}, attributes={"c0": UNIFORM}, patience=UNIFORM
     )
-    assert recorded("x.csv", own) == Arrivals(
+    assert recorded_arrivals("x.csv", own) == Arrivals(
         process="file",
         file="x.csv",
         columns={"at": "t"},
         attributes={"c0": UNIFORM},
         patience=UNIFORM,
     )
-    assert recorded("x.csv") == Arrivals(process="file", file="x.csv")
+    assert recorded_arrivals("x.csv") == Arrivals(process="file", file="x.csv")

@@ -37,10 +37,16 @@ class PairTable:
     """
 
     def __init__(self, rules: Rules) -> None:
-        self._told = [_RuleColumns(each, rules) for each in rules.known if is_told(each, rules)]
-        told = [each for each in rules.known if is_told(each, rules) or says_nothing(each, rules)]
-        self._untold = [each for each in rules.known if each not in told]
-        # Sides constrain two tickets only in a duel.
+        self._told = [
+            _RuleColumns(each, rules) for each in rules.widening_limits if is_told(each, rules)
+        ]
+        limits = [
+            each
+            for each in rules.widening_limits
+            if is_told(each, rules) or says_nothing(each, rules)
+        ]
+        self._untold = [each for each in rules.widening_limits if each not in limits]
+        # Sides bind two tickets only in a duel.
         self._sides_count = bool(rules.sides) and rules.queue.format.is_duel
         self.columns = 1 + 2 * len(self._told)
         self.nobody = (-math.inf, *[value for each in self._told for value in each.nobody])
@@ -50,9 +56,9 @@ class PairTable:
         """Return whether the columns are exact for all tickets seen so far."""
         return self.is_exact_beside(())
 
-    def is_exact_beside(self, told: Sequence[RuleLimit]) -> bool:
+    def is_exact_beside(self, limits: Sequence[RuleLimit]) -> bool:
         """Return the same if some rules are covered elsewhere."""
-        is_whole = not self._sides_count and all(each in told for each in self._untold)
+        is_whole = not self._sides_count and all(each in limits for each in self._untold)
         return is_whole and all(each.is_exact for each in self._told)
 
     def row(self, ticket: Ticket) -> tuple[float, ...]:

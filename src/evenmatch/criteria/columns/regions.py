@@ -30,7 +30,7 @@ class RegionTable:
     """
 
     def __init__(self, rules: Rules) -> None:
-        self._rules = [each for each in rules.known if _is_told(each, rules)]
+        self._rules = [each for each in rules.widening_limits if _is_told(each, rules)]
         self._limits = [_RegionColumns(each) for each in self._rules]
         self._places: dict[tuple[str, str], int] = {}
         self._is_full = False

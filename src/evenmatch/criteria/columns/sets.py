@@ -50,7 +50,7 @@ class SetTable:
         self.places: list[CommonPlaces] = []
         self.is_whole = True
         """Whether columns cover all rules that any two tickets may break."""
-        for limit in rules.known:
+        for limit in rules.widening_limits:
             if _is_placed(limit):
                 self.places.append(CommonPlaces(limit, rules))
             elif is_told(limit, rules):

@@ -133,7 +133,7 @@ class Conditions:
         return self._since(self.begin_of(teams), newest, values, told)
 
     def _since(
-        self, clock: float, newest: float, values: MatchValues, told: dict[int, Truth]
+        self, clock: float, newest: float, values: MatchValues, truths: dict[int, Truth]
     ) -> Intervals:
         """Return the instants at which a match is legal by a clock that began at an instant."""
         starts = self.starts_of(clock)
@@ -145,7 +145,7 @@ class Conditions:
             begin = max(start, newest)
             if begin >= end:
                 continue
-            if all(truth(each, values, told) is True for each in self.statements[piece]):
+            if all(truth(each, values, truths) is True for each in self.statements[piece]):
                 if found and last == piece - 1:
                     found[-1] = Interval(found[-1].start, end)
                 else:

@@ -54,7 +54,7 @@ def quick(number: int | Fraction) -> int | float:
     return number if isinstance(number, int) else float(number)
 
 
-def merged(how: str, values: Sequence[int | Fraction]) -> int | Fraction:
+def merge_numbers(how: str, values: Sequence[int | Fraction]) -> int | Fraction:
     """Return the single number into which a party's numbers are merged."""
     if how == "min":
         return min(values)
@@ -140,10 +140,10 @@ class TicketFacts:
         return kept[1][is_exact][number]
 
 
-def _quickly(told: FactValues | None) -> FactValues | None:
-    if told and isinstance(told[0], int | Fraction):
-        return [quick(each) for each in told]
-    return told
+def _quickly(values: FactValues | None) -> FactValues | None:
+    if values and isinstance(values[0], int | Fraction):
+        return [quick(each) for each in values]
+    return values
 
 
 def _values_of(ticket: Ticket, fact: Fact) -> FactValues | None:
@@ -161,7 +161,7 @@ def _values_of(ticket: Ticket, fact: Fact) -> FactValues | None:
     times = 1 if fact.party.endswith(ONCE) else len(values)
     if fact.kind == "number":
         numbers = [exact(value) for value in values if isinstance(value, int | float)]
-        return [merged(how, numbers)] * times if fact.party else numbers
+        return [merge_numbers(how, numbers)] * times if fact.party else numbers
     if fact.kind == "string":
         return [value for value in values if isinstance(value, str)]
     sets = [_strings(value) for value in values if isinstance(value, str | tuple)]
@@ -198,7 +198,7 @@ def _places_of(ticket: Ticket, attribute: str, party: str) -> Places:
     if len(told) < len(maps):
         return {}
     return {
-        place: merged(party, [exact(each[place]) for each in told])
+        place: merge_numbers(party, [exact(each[place]) for each in told])
         for place in told[0]
         if all(place in each for each in told)
     }

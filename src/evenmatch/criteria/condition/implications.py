@@ -55,9 +55,9 @@ class Between(NamedTuple):
     low: float
     high: float
 
-    def suits(self, told: FactValues | None) -> bool:
+    def suits(self, values: FactValues | None) -> bool:
         """Return whether a ticket may be in these teams; one without the attribute may not."""
-        return told is not None and all(self.low <= each <= self.high for each in told)
+        return values is not None and all(self.low <= each <= self.high for each in values)
 
 
 class Word(NamedTuple):
@@ -67,9 +67,9 @@ class Word(NamedTuple):
     teams: frozenset[int]
     word: str
 
-    def suits(self, told: FactValues | None) -> bool:
+    def suits(self, values: FactValues | None) -> bool:
         """Return whether a ticket may be in these teams; one without the attribute may not."""
-        return told is not None and all(each == self.word for each in told)
+        return values is not None and all(each == self.word for each in values)
 
 
 class Near(NamedTuple):

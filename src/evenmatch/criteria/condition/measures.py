@@ -64,13 +64,19 @@ class ConditionMeasures:
         self.facts: list[Fact] = []
         self._slots: dict[tuple[Measured, str], tuple[int, Compute]] = {}
 
-    def fact_of(self, given: TeamProperty, party: str | None) -> int:
+    def fact_of(self, team_property: TeamProperty, party: str | None) -> int:
         """Return the index of the fact that a property of players needs."""
         how = party or ""
         is_of_numbers = how.removesuffix(ONCE) in ("min", "max", "avg")
-        if given.kind == "string" or (given.kind == "number") != is_of_numbers:
+        if team_property.kind == "string" or (team_property.kind == "number") != is_of_numbers:
             how = ""
-        fact = Fact(given.attribute, given.kind, given.default, how, given.is_optional)
+        fact = Fact(
+            team_property.attribute,
+            team_property.kind,
+            team_property.default,
+            how,
+            team_property.is_optional,
+        )
         if fact not in self.facts:
             self.facts.append(fact)
         return self.facts.index(fact)

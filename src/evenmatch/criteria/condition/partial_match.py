@@ -178,21 +178,21 @@ class Outlook:
         """The facts that are read of tickets."""
         return self._facts
 
-    def may(self, given: Statement, partial: PartialMatch) -> PossibleTruth:
+    def may(self, statement: Statement, partial: PartialMatch) -> PossibleTruth:
         """Return whether a statement may still become true, and false; perhaps neither."""
-        if given.join == "leaf":
+        if statement.join == "leaf":
             try:
-                return self._judges[given.number](partial)
+                return self._judges[statement.number](partial)
             except Undefined:
                 return NEITHER
-        parts = [self.may(part, partial) for part in given.parts]
-        if given.join == "not":
+        parts = [self.may(part, partial) for part in statement.parts]
+        if statement.join == "not":
             return PossibleTruth(parts[0].can_be_false, parts[0].can_be_true)
-        if given.join == "and":
+        if statement.join == "and":
             return PossibleTruth(
                 all(p.can_be_true for p in parts), any(p.can_be_false for p in parts)
             )
-        if given.join == "or":
+        if statement.join == "or":
             return PossibleTruth(
                 any(p.can_be_true for p in parts), all(p.can_be_false for p in parts)
             )
@@ -201,9 +201,11 @@ class Outlook:
         can = [p.can_be_true and not count for p, count in zip(parts, others, strict=True)]
         return PossibleTruth(any(can), True)
 
-    def can_pass(self, given: Sequence[Statement], partial: PartialMatch) -> bool:
+    def can_pass(self, statements: Sequence[Statement], partial: PartialMatch) -> bool:
         """Return whether all statements may still become true."""
-        return not partial.lacking and all(self.may(each, partial).can_be_true for each in given)
+        return not partial.lacking and all(
+            self.may(each, partial).can_be_true for each in statements
+        )
 
     # Leaves
 

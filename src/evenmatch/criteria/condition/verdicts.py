@@ -103,31 +103,31 @@ class Verdicts:
         """Return the values of a match, for its evaluation."""
         return MatchValues(teams, self.facts)
 
-    def truth(self, given: Statement, values: MatchValues, told: dict[int, Truth]) -> Truth:
+    def truth(self, statement: Statement, values: MatchValues, told: dict[int, Truth]) -> Truth:
         """Return whether a statement holds; None if a missing value decides.
 
         Args:
-            given: The statement.
+            statement: The statement.
             values: The match's values.
             told: The answers of leaves that were evaluated already, by number.
         """
-        if given.join == "leaf":
-            number = given.number
+        if statement.join == "leaf":
+            number = statement.number
             if number not in told:
                 told[number] = self._leaf_truth(number, values)
             return told[number]
-        if given.join == "not":
-            truth = self.truth(given.parts[0], values, told)
+        if statement.join == "not":
+            truth = self.truth(statement.parts[0], values, told)
             return None if truth is None else not truth
-        if given.join == "xor":
-            truths = [self.truth(part, values, told) for part in given.parts]
+        if statement.join == "xor":
+            truths = [self.truth(part, values, told) for part in statement.parts]
             if truths.count(True) > 1:
                 return False
             return None if None in truths else truths.count(True) == 1
         # What decides a join: one false part of `and`, one true part of `or`.
-        decisive = given.join == "or"
+        decisive = statement.join == "or"
         unclear = False
-        for part in given.parts:
+        for part in statement.parts:
             truth = self.truth(part, values, told)
             if truth is decisive:
                 return decisive

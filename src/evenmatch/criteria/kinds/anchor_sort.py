@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from evenmatch.criteria.base import Comparison, Form, Seats
-from evenmatch.criteria.condition.facts import exact, is_of_kind, merged
+from evenmatch.criteria.condition.facts import exact, is_of_kind, merge_numbers
 from evenmatch.model.queue import Criterion, Queue, Rule, Sort
 from evenmatch.model.ticket import Ticket, attribute_of
 
@@ -27,17 +27,17 @@ class AnchorSort(Comparison):
     gap_most = 1.0
     compared = "how well its players go with who has waited longest, by {}"
 
-    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
-        super().__init__(given, queue)
-        assert isinstance(given, Criterion)
-        assert given.sort is not None
-        self._sort: Sort = given.sort
-        self._knee = given.scale.knee
+    def __init__(self, definition: Criterion | Rule, queue: Queue) -> None:
+        super().__init__(definition, queue)
+        assert isinstance(definition, Criterion)
+        assert definition.sort is not None
+        self._sort: Sort = definition.sort
+        self._knee = definition.scale.knee
 
     def gap(self, teams: Seats) -> float:
         """Return the mean; 0 if nobody plays with the anchor's party, or it has no value."""
         first, *others = sorted([t for team in teams for t in team], key=lambda each: each.age_key)
-        values = _values(first, self.given.attribute, self._sort)
+        values = _values(first, self.definition.attribute, self._sort)
         if not values or not others:
             return 0.0
         key = _key(values, self._sort)
@@ -45,7 +45,7 @@ class AnchorSort(Comparison):
         return math.fsum(costs) / sum([each.size for each in others])
 
     def _cost(self, ticket: Ticket, key: str, own: float) -> float:
-        value = _values(ticket, self.given.attribute, self._sort).get(key)
+        value = _values(ticket, self.definition.attribute, self._sort).get(key)
         if value is None:
             return 1.0
         order = self._sort.order
@@ -73,7 +73,7 @@ def _values(ticket: Ticket, attribute: str, sort: Sort) -> dict[str, float]:
             return {}
         told.append(value)
     return {
-        key: float(merged(sort.party, [exact(each[key]) for each in told]))
+        key: float(merge_numbers(sort.party, [exact(each[key]) for each in told]))
         for key in told[0]
         if all(key in each for each in told)
     }

@@ -26,10 +26,12 @@ class Conditional(Comparison):
     is_by_team = True
     compared = "a condition over the teams"
 
-    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
-        super().__init__(given, queue)
-        assert isinstance(given, Rule)
-        self._conditions = Conditions(() if given.condition is None else (given.condition,))
+    def __init__(self, definition: Criterion | Rule, queue: Queue) -> None:
+        super().__init__(definition, queue)
+        assert isinstance(definition, Rule)
+        self._conditions = Conditions(
+            () if definition.condition is None else (definition.condition,)
+        )
 
     def gap(self, teams: Seats) -> float:
         """Return 0 if the condition holds once all its changes are over; else 1."""

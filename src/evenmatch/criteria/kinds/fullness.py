@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from evenmatch.criteria.base import (
-    Assigned,
     Comparison,
     Fault,
     Form,
     Gap,
     Keys,
     Limit,
+    RolesByTeam,
     Seats,
 )
 from evenmatch.model.queue import Format
@@ -40,7 +40,7 @@ class Fullness(Comparison):
             )
         return None
 
-    def raw_gaps(self, teams: Seats, roles: Assigned = None) -> tuple[float, ...]:
+    def raw_gaps(self, teams: Seats, roles: RolesByTeam = None) -> tuple[float, ...]:
         """Return how many seats stay free."""
         del roles
         players = sum([ticket.size for team in teams for ticket in team])

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evenmatch.criteria.base import Assigned, Comparison, Form, Gap, Keys, Limit, Seats
+from evenmatch.criteria.base import Comparison, Form, Gap, Keys, Limit, RolesByTeam, Seats
 from evenmatch.criteria.host_reach import COSTS, ENOUGH, WORDS, hosts_of
 from evenmatch.model.ticket import Ticket, Value
 
@@ -45,12 +45,12 @@ class HostOptions(Comparison):
 
     def gap(self, teams: Seats) -> float:
         """Return by how many the hosts fall short of two."""
-        return float(ENOUGH - min(ENOUGH, len(hosts_of(teams, self.given.attribute))))
+        return float(ENOUGH - min(ENOUGH, len(hosts_of(teams, self.definition.attribute))))
 
-    def raw_gaps(self, teams: Seats, roles: Assigned = None) -> tuple[float, ...]:
+    def raw_gaps(self, teams: Seats, roles: RolesByTeam = None) -> tuple[float, ...]:
         """Return how many players reach everyone."""
         del roles
-        return (float(len(hosts_of(teams, self.given.attribute))),)
+        return (float(len(hosts_of(teams, self.definition.attribute))),)
 
     def gap_max(self, tickets: Sequence[Ticket]) -> float:
         """Return the largest number by which hosts can fall short of two."""

@@ -41,9 +41,9 @@ class HouseholdLimit(Comparison):
     pairs_allowed = ("enemies", "teammates", "all")
     form = Form.SHARED
 
-    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
-        super().__init__(given, queue)
-        self.pairs = pairs_within(given.pairs or self.pairs_default, queue.format)
+    def __init__(self, definition: Criterion | Rule, queue: Queue) -> None:
+        super().__init__(definition, queue)
+        self.pairs = pairs_within(definition.pairs or self.pairs_default, queue.format)
         self.is_by_team = is_by_team(self.pairs)
 
     @staticmethod
@@ -101,7 +101,7 @@ class HouseholdLimit(Comparison):
         """Return that a party exceeds the limit by itself, if it does."""
         gap = self.gap_alone(ticket)
         if gap > 1.0 and when(gap) == math.inf:
-            rule = self.given
+            rule = self.definition
             assert isinstance(rule, Rule)
             return (
                 f"{gap:g} players of the party share {rule.attribute}, a match takes {rule.limit:g}"
@@ -133,4 +133,4 @@ class HouseholdLimit(Comparison):
         return Counter(key for t in tickets for p in t.players for key in self._keys(t, p))
 
     def _keys(self, ticket: Ticket | NewTicket, player: Player) -> Collection[str]:
-        return elements(attribute_of(ticket, player, self.given.attribute))
+        return elements(attribute_of(ticket, player, self.definition.attribute))

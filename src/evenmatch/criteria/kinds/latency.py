@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.criteria.base import Assigned, Comparison, Form, Gap, Keys, Limit, Seats
+from evenmatch.criteria.base import Comparison, Form, Gap, Keys, Limit, RolesByTeam, Seats
 from evenmatch.criteria.expansion import inverse, widest
 from evenmatch.criteria.relation import (
     are_surely,
@@ -35,12 +35,12 @@ from evenmatch.criteria.relation import (
     max_over_pairs,
     mean_over_pairs,
     pairs_within,
-    related,
+    related_pairs,
 )
 from evenmatch.criteria.scales import Floats
 from evenmatch.criteria.sentences import at_first
 from evenmatch.criteria.team_packing import Orders
-from evenmatch.criteria.values import shown
+from evenmatch.criteria.values import quoted_value
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import LATENCY, Player, Ticket, Value, attribute_of
 
@@ -81,7 +81,7 @@ def latency_problem(value: Value | None) -> str | None:
     if value is None:
         return "is missing"
     if not isinstance(value, dict) or not value:
-        given = "an empty map" if value == {} else shown(value)
+        given = "an empty map" if value == {} else quoted_value(value)
         return f'must be a map of milliseconds such as {{"eu": 30}}, got {given}'
     for place, ms in value.items():
         if not 0.0 <= ms < math.inf:  # nor NaN
@@ -286,14 +286,14 @@ class Latency(Comparison):
     unit = "ms"
     raw = (Gap("mean ping", "ms"), Gap("worst ping", "ms"))
 
-    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
-        super().__init__(given, queue)
-        self.pairs = pairs_within(given.pairs or self.pairs_default, queue.format)
+    def __init__(self, definition: Criterion | Rule, queue: Queue) -> None:
+        super().__init__(definition, queue)
+        self.pairs = pairs_within(definition.pairs or self.pairs_default, queue.format)
         self.is_by_team = is_by_team(self.pairs)
-        self._weigh = self if isinstance(given, Criterion) else region_criterion(queue)
-        self._limits = RegionLimits(queue, given.attribute)
+        self._weigh = self if isinstance(definition, Criterion) else region_criterion(queue)
+        self._limits = RegionLimits(queue, definition.attribute)
         self.furthest = self._limits.furthest
-        self._asked = _last_asked(given.attribute)
+        self._asked = _last_asked(definition.attribute)
 
     @staticmethod
     def problem(value: Value | None) -> str | None:
@@ -302,13 +302,13 @@ class Latency(Comparison):
 
     def cost_of(self, ms: float) -> float:
         """Return the cost of a latency on the criterion's scale."""
-        criterion = self.given
+        criterion = self.definition
         assert isinstance(criterion, Criterion)
         return cost_of_ms(ms, criterion.best, criterion.worst)
 
     def costs_of(self, ms: Sequence[float]) -> Iterator[float]:
         """Return `cost_of` of many latencies."""
-        criterion = self.given
+        criterion = self.definition
         assert isinstance(criterion, Criterion)
         return map(cost_of_ms, ms, repeat(criterion.best), repeat(criterion.worst))
 
@@ -333,7 +333,7 @@ class Latency(Comparison):
         """Return `cost` of many divisions."""
         if not self.is_by_team:
             return super().cost_table(tickets, orders, layout)
-        criterion = self.given
+        criterion = self.definition
         assert isinstance(criterion, Criterion)
         pings = ping_table(tickets, criterion.attribute)
         costs = costs_of_ms(pings, criterion.best, criterion.worst)
@@ -348,11 +348,13 @@ class Latency(Comparison):
             return min([each.most for each in self._asked.of(teams)], default=math.inf)
         return max(self._between(teams), default=0.0)
 
-    def raw_gaps(self, teams: Seats, roles: Assigned = None) -> tuple[float, ...]:
+    def raw_gaps(self, teams: Seats, roles: RolesByTeam = None) -> tuple[float, ...]:
         """Return the mean and the largest ping, of the pairs that count or to the joint region."""
         return self.raw_gaps_in(teams, roles, None)
 
-    def raw_gaps_in(self, teams: Seats, roles: Assigned, region: str | None) -> tuple[float, ...]:
+    def raw_gaps_in(
+        self, teams: Seats, roles: RolesByTeam, region: str | None
+    ) -> tuple[float, ...]:
         """Return `raw_gaps` of a match that is played in a region."""
         del roles
         ms = self._ms_in(teams, region)
@@ -362,7 +364,9 @@ class Latency(Comparison):
         """Return `gap` of many divisions."""
         if not self.is_by_team:
             return super().gap_table(tickets, orders, layout)
-        return max_over_pairs(ping_table(tickets, self.given.attribute), orders, layout, self.pairs)
+        return max_over_pairs(
+            ping_table(tickets, self.definition.attribute), orders, layout, self.pairs
+        )
 
     def pair_gap(self, one: Ticket, two: Ticket) -> float:
         """Return the largest ping of two parties that certainly count.
@@ -370,7 +374,7 @@ class Latency(Comparison):
         Another player may change the joint region, but never to one that is better for the two than
         their own best.
         """
-        form, name = self.queue.format, self.given.attribute
+        form, name = self.queue.format, self.definition.attribute
         if form.is_duel:
             return self.gap(((one,), (two,)))
         if self.pairs == "region":
@@ -385,7 +389,7 @@ class Latency(Comparison):
 
     def gap_max(self, tickets: Sequence[Ticket]) -> float:
         """Return a ping that no two of the tickets exceed, if any place joins them."""
-        name = self.given.attribute
+        name = self.definition.attribute
         return 2.0 * max(
             max(known_latencies(t, p, name).values(), default=0.0)
             for t in tickets
@@ -423,10 +427,10 @@ class Latency(Comparison):
         return self._to_region(teams, at) if self.pairs == "region" else self._between(teams)
 
     def _between(self, teams: Seats) -> list[float]:
-        name = self.given.attribute
+        name = self.definition.attribute
         return [
             ping(one, two, known_latencies(t, one, name), known_latencies(u, two, name))
-            for (_, t, one), (_, u, two) in related(teams, self.pairs)
+            for (_, t, one), (_, u, two) in related_pairs(teams, self.pairs)
         ]
 
     def _to_region(self, teams: Seats, at: float) -> list[float]:
@@ -453,7 +457,7 @@ def are_measured(teams: Seats, attribute: str) -> bool:
     """Return whether every two players of a match have a measured ping."""
     return all(
         two.id in known_latencies(t, one, attribute) or one.id in known_latencies(u, two, attribute)
-        for (_, t, one), (_, u, two) in related(teams, "all")
+        for (_, t, one), (_, u, two) in related_pairs(teams, "all")
     )
 
 

@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from evenmatch.criteria.base import (
-    Assigned,
     Comparison,
     Fault,
     Form,
@@ -24,11 +23,19 @@ from evenmatch.criteria.base import (
     Keys,
     Limit,
     NumberGap,
+    RolesByTeam,
     Seats,
 )
 from evenmatch.criteria.scales import STEP_SLACK, Floats, scale_gap, scale_gaps, scale_value
 from evenmatch.criteria.team_packing import Orders
-from evenmatch.criteria.values import number, numbers, places, scaled_column, scaled_numbers, shown
+from evenmatch.criteria.values import (
+    number,
+    numbers,
+    places,
+    quoted_value,
+    scaled_column,
+    scaled_numbers,
+)
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Sample, Unit
 from evenmatch.model.ticket import Ticket, Value
 
@@ -58,11 +65,11 @@ class Numeric(Comparison):
     gaps_by_measure: ClassVar[Mapping[str, Gap]]
     """The name of the gap of values, by `measure`."""
 
-    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
-        super().__init__(given, queue)
-        # For single players, only who plays matters, not in which team.
+    def __init__(self, definition: Criterion | Rule, queue: Queue) -> None:
+        super().__init__(definition, queue)
+        # Of single players it matters only who they are, not in which team each is.
         self.is_by_team = self.number_gap is NumberGap.TEAMS and max(queue.format.players) > 1
-        self.raw = (DUEL if queue.format.is_duel else self.gaps_by_measure[given.measure],)
+        self.raw = (DUEL if queue.format.is_duel else self.gaps_by_measure[definition.measure],)
 
     @staticmethod
     @abstractmethod
@@ -143,7 +150,7 @@ class Numeric(Comparison):
         """Return what is wrong with a value that must be a number."""
         if type(value) in Numeric.plain_values:
             return None
-        return "is missing" if value is None else f"must be a number, got {shown(value)}"
+        return "is missing" if value is None else f"must be a number, got {quoted_value(value)}"
 
     def cost(self, teams: Seats) -> float:
         """Return the scaled gap of scaled values."""
@@ -161,7 +168,7 @@ class Numeric(Comparison):
     def cost_of_duel(self, one: Ticket, two: Ticket, at: float = math.inf) -> float:
         """Return `cost` of two solo tickets: between two, every gap is the plain difference."""
         del at
-        criterion = self.given
+        criterion = self.definition
         assert isinstance(criterion, Criterion)
         scale, attribute = criterion.scale, criterion.attribute
         if scale.kind == "percentile" or criterion.step:
@@ -173,27 +180,27 @@ class Numeric(Comparison):
     def gap(self, teams: Seats) -> float:
         """Return the gap of the compared values; teams without people are left out."""
         by_team = [[v for t in team for v in self.values(t)] for team in teams if team]
-        return self.gap_of(by_team, self.given.measure)
+        return self.gap_of(by_team, self.definition.measure)
 
-    def raw_gaps(self, teams: Seats, roles: Assigned = None) -> tuple[float, ...]:
+    def raw_gaps(self, teams: Seats, roles: RolesByTeam = None) -> tuple[float, ...]:
         """Return the gap of the attribute's values, in the unit of the rule or scale."""
         del roles
-        name, measure = self.given.attribute, self.given.measure
+        name, measure = self.definition.attribute, self.definition.measure
         by_team = [[v for t in team for v in numbers(t, name)] for team in teams if team]
         return (self.gap_of(by_team, measure),)
 
     def raw_table(self, values: Floats, layout: Sequence[int]) -> Floats:
         """Return `raw_gaps` of many matches; `values` holds their players' values team by team."""
-        return self.gaps_of(values, layout, self.given.measure)
+        return self.gaps_of(values, layout, self.definition.measure)
 
     def gap_table(self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]) -> Floats:
         """Return `gap` of many divisions."""
         if not self.is_by_team:
             return super().gap_table(tickets, orders, layout)
         values = np.array([value for ticket in tickets for value in self.values(ticket)])
-        gaps = self.gaps_of(values[orders], layout, self.given.measure)
-        # Sums of the table and of the reference may round differently. Be lenient here: the caller
-        # checks the chosen rows by the reference.
+        gaps = self.gaps_of(values[orders], layout, self.definition.measure)
+        # Sums of the table and of the reference may round differently: be lenient here, the
+        # caller asks the reference about the rows that it likes.
         return gaps - SUM_SLACK * max(1.0, float(np.abs(values).sum()))
 
     def pair_gap(self, one: Ticket, two: Ticket) -> float:
@@ -204,7 +211,7 @@ class Numeric(Comparison):
 
     def values(self, ticket: Ticket) -> list[float]:
         """Return the value of each player that a rule compares."""
-        rule = self.given
+        rule = self.definition
         if isinstance(rule, Rule) and rule.unit == "percentile":
             return places(ticket, self.queue.name, rule.attribute, rule.sample)
         return numbers(ticket, rule.attribute)
@@ -234,8 +241,8 @@ class Numeric(Comparison):
 
     @property
     def _criterion(self) -> Criterion:
-        assert isinstance(self.given, Criterion)
-        return self.given
+        assert isinstance(self.definition, Criterion)
+        return self.definition
 
 
 def spread(teams: Teams) -> float:

@@ -66,7 +66,7 @@ class PairLimit(WorstPair):
     def between(self, first: Seat, second: Seat) -> float:
         """Return how many matches the two have had including this one; 0 if they never met."""
         (_, ticket, one), (_, other, two) = first, second
-        name = self.given.attribute
+        name = self.definition.attribute
         count = max(
             met_before(ticket, one, two.id, name),
             met_before(other, two, one.id, name),
@@ -75,7 +75,7 @@ class PairLimit(WorstPair):
 
     def names(self, ticket: Ticket, player: Player) -> Collection[str] | None:
         """Return the players that a player remembers, with the number of matches."""
-        value = attribute_of(ticket, player, self.given.attribute)
+        value = attribute_of(ticket, player, self.definition.attribute)
         return value if isinstance(value, dict) else None
 
     def named_gaps(self, said: Floats, known: Flags) -> Floats:
@@ -100,7 +100,7 @@ class PairLimit(WorstPair):
 
     def gap_max(self, tickets: Sequence[Ticket]) -> float:
         """Return one more than the largest number of matches of any two."""
-        name = self.given.attribute
+        name = self.definition.attribute
         known = [attribute_of(t, p, name) for t in tickets for p in t.players]
         counts = [max(value.values(), default=0.0) for value in known if isinstance(value, dict)]
         return 1.0 + max(counts, default=0.0)

@@ -12,7 +12,7 @@ from itertools import combinations, zip_longest
 
 import numpy as np
 
-from evenmatch.criteria.base import Assigned, Comparison, Form, Gap, Keys, Limit, Seats
+from evenmatch.criteria.base import Comparison, Form, Gap, Keys, Limit, RolesByTeam, Seats
 from evenmatch.criteria.scales import Floats
 from evenmatch.criteria.team_packing import Orders
 from evenmatch.model.queue import Criterion, Format, Queue, Rule
@@ -60,8 +60,8 @@ class PartyParity(Comparison):
     compared = "the difference in party sizes between its teams"
     raw = (Gap("teams of the same party sizes", "%", 1),)
 
-    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
-        super().__init__(given, queue)
+    def __init__(self, definition: Criterion | Rule, queue: Queue) -> None:
+        super().__init__(definition, queue)
         self.is_by_team = not queue.format.solo_only and len(queue.format.players) > 1
 
     @classmethod
@@ -80,7 +80,7 @@ class PartyParity(Comparison):
         x = self.gap_table(tickets, orders, layout)
         return STRAIGHT * x + SQUARE * x * x
 
-    def raw_gaps(self, teams: Seats, roles: Assigned = None) -> tuple[float, ...]:
+    def raw_gaps(self, teams: Seats, roles: RolesByTeam = None) -> tuple[float, ...]:
         """Return 1 if all teams are made up of parties of the same sizes, else 0."""
         del roles
         shapes = {tuple(sorted([ticket.size for ticket in team])) for team in teams if team}

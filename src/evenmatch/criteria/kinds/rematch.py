@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from evenmatch.criteria.base import Assigned, Comparison, Fault, Flags, Form, Gap, Keys, Seats
+from evenmatch.criteria.base import Comparison, Fault, Flags, Form, Gap, Keys, RolesByTeam, Seats
 from evenmatch.criteria.scales import Floats
 from evenmatch.criteria.sentences import lifted_at, seconds
 from evenmatch.criteria.team_packing import Orders
@@ -72,7 +72,7 @@ def memory_problem(value: Value | None) -> str | None:
     return None
 
 
-def met(one: Player, two: Player, first: Known, second: Known) -> float:
+def matches_since_meeting(one: Player, two: Player, first: Known, second: Known) -> float:
     """Return how many matches ago two players met; inf if never, negative if in one team.
 
     Args:
@@ -129,7 +129,7 @@ def rematch(teams: Sequence[Sequence[Ticket]], attribute: str, matches: int) -> 
     for (place, ticket, one, first), (other_place, other, two, second) in combinations(seats, 2):
         cost = 0.0
         if ticket is not other and (first is not None or second is not None):
-            ago = met(one, two, first, second)
+            ago = matches_since_meeting(one, two, first, second)
             cost = freshness(ago, matches)
             if (ago < 0.0) != (place == other_place):
                 cost *= CHANGED
@@ -181,7 +181,7 @@ def _pairs(
     were_mates = np.zeros((len(seats), len(seats)), dtype=np.bool_)
     for (row, first), (column, second) in combinations(enumerate(seats), 2):
         if first[0] is not second[0]:
-            ago = met(first[1], second[1], first[2], second[2])
+            ago = matches_since_meeting(first[1], second[1], first[2], second[2])
             fresh[row, column] = fresh[column, row] = freshness(ago, matches)
             were_mates[row, column] = were_mates[column, row] = ago < 0.0
     return fresh, were_mates
@@ -190,7 +190,9 @@ def _pairs(
 def duel_gap(first: Ticket, second: Ticket, attribute: str, matches: int) -> float:
     """Return `rule_gap` of two solo tickets, by a shorter way."""
     one, two = first.players[0], second.players[0]
-    ago = met(one, two, known_of(first, one, attribute), known_of(second, two, attribute))
+    ago = matches_since_meeting(
+        one, two, known_of(first, one, attribute), known_of(second, two, attribute)
+    )
     return freshness(ago, matches) if 0.0 < ago <= matches else 0.0
 
 
@@ -209,7 +211,7 @@ def rule_gap(tickets: Sequence[Ticket], attribute: str, matches: int) -> float:
         return gap
     for (ticket, one, first), (other, two, second) in combinations(seats, 2):
         if ticket is not other:
-            ago = met(one, two, first, second)
+            ago = matches_since_meeting(one, two, first, second)
             if ago > 0.0:
                 gap = max(gap, freshness(ago, matches))
     return gap
@@ -231,10 +233,10 @@ class Rematch(Comparison):
     compared = "the share of its pairs that met not long ago, by {}"
     raw = (Gap("pairs who met lately", "%", is_of_attribute=False),)
 
-    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
-        super().__init__(given, queue)
-        # The rule ignores who is in whose team now.
-        self.is_by_team = isinstance(given, Criterion) and max(queue.format.players) > 1
+    def __init__(self, definition: Criterion | Rule, queue: Queue) -> None:
+        super().__init__(definition, queue)
+        # The rule does not ask who is in whose team now.
+        self.is_by_team = isinstance(definition, Criterion) and max(queue.format.players) > 1
 
     @staticmethod
     def problem(value: Value | None) -> str | None:
@@ -243,49 +245,51 @@ class Rematch(Comparison):
 
     def cost(self, teams: Seats) -> float:
         """Return the mean freshness over all pairs."""
-        return rematch(teams, self.given.attribute, self.given.matches)
+        return rematch(teams, self.definition.attribute, self.definition.matches)
 
     def cost_table(
         self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]
     ) -> Floats:
         """Return `cost` of many divisions."""
-        return rematch_table(tickets, orders, layout, self.given.attribute, self.given.matches)
+        return rematch_table(
+            tickets, orders, layout, self.definition.attribute, self.definition.matches
+        )
 
     def gap(self, teams: Seats) -> float:
         """Return the freshest meeting of two opponents."""
         tickets = [ticket for team in teams for ticket in team]
-        return rule_gap(tickets, self.given.attribute, self.given.matches)
+        return rule_gap(tickets, self.definition.attribute, self.definition.matches)
 
-    def raw_gaps(self, teams: Seats, roles: Assigned = None) -> tuple[float, ...]:
+    def raw_gaps(self, teams: Seats, roles: RolesByTeam = None) -> tuple[float, ...]:
         """Return the share of the pairs who met in the last `matches` matches, as enemies or not.
 
         Pairs of one party count as not having met.
         """
         del roles
         tickets = [ticket for team in teams for ticket in team]
-        fresh, _ = _pairs(tickets, self.given.attribute, self.given.matches)
+        fresh, _ = _pairs(tickets, self.definition.attribute, self.definition.matches)
         pairs = len(fresh) * (len(fresh) - 1)
         return (np.count_nonzero(fresh) / pairs if pairs else 0.0,)
 
     def pair_gap(self, one: Ticket, two: Ticket) -> float:
         """Return `gap` of the two, which holds in every match with both."""
         if len(one.players) == len(two.players) == 1:
-            return duel_gap(one, two, self.given.attribute, self.given.matches)
-        return rule_gap((one, two), self.given.attribute, self.given.matches)
+            return duel_gap(one, two, self.definition.attribute, self.definition.matches)
+        return rule_gap((one, two), self.definition.attribute, self.definition.matches)
 
     def names(self, ticket: Ticket, player: Player) -> Known:
         """Return the players that a player met, with how many matches ago."""
-        return known_of(ticket, player, self.given.attribute)
+        return known_of(ticket, player, self.definition.attribute)
 
     def named_gaps(self, said: Floats, known: Flags) -> Floats:
         """Return how fresh the meeting of two opponents is."""
         ago = met_table(said, known)
-        return np.where(ago > 0.0, freshness_table(ago, self.given.matches), 0.0)
+        return np.where(ago > 0.0, freshness_table(ago, self.definition.matches), 0.0)
 
     def named_costs(self, said: Floats, known: Flags) -> tuple[Floats, Flags]:
         """Return how fresh each meeting is, and which were in one team."""
         ago = met_table(said, known)
-        return freshness_table(ago, self.given.matches), ago < 0.0
+        return freshness_table(ago, self.definition.matches), ago < 0.0
 
     @classmethod
     def fault_of_rule_table(cls, table: Mapping[str, Any], wait_end: float | None) -> Fault:

@@ -6,16 +6,16 @@ import math
 from collections.abc import Sequence
 
 from evenmatch.criteria.base import (
-    Assigned,
     Comparison,
     Fault,
     Form,
     Gap,
     Keys,
     Limit,
+    RolesByTeam,
     Seats,
 )
-from evenmatch.criteria.roles import assigned, division_sums, rank_sum
+from evenmatch.criteria.roles import assign_roles, division_sums, rank_sum
 from evenmatch.criteria.scales import Floats
 from evenmatch.criteria.team_packing import Orders
 from evenmatch.model.queue import Criterion, Format, Queue, Rule
@@ -37,8 +37,8 @@ class RoleRank(Comparison):
     compared = "the mean rank of the roles that its players get"
     raw = (Gap("players off their role", "%"),)
 
-    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
-        super().__init__(given, queue)
+    def __init__(self, definition: Criterion | Rule, queue: Queue) -> None:
+        super().__init__(definition, queue)
         self.is_by_team = len(queue.format.roles) > 1
 
     @classmethod
@@ -61,12 +61,12 @@ class RoleRank(Comparison):
         ranks = math.fsum([rank_sum(team, self.queue.format.roles) for team in teams])
         return ranks / self._worst(players)
 
-    def raw_gaps(self, teams: Seats, roles: Assigned = None) -> tuple[float, ...]:
+    def raw_gaps(self, teams: Seats, roles: RolesByTeam = None) -> tuple[float, ...]:
         """Return the share of the players who play another role than their first choice."""
         if not self.is_by_team:
             return (0.0,)
         if roles is None:
-            roles = [assigned(team, self.queue.format.roles) or () for team in teams]
+            roles = [assign_roles(team, self.queue.format.roles) or () for team in teams]
         people = [[player for ticket in team for player in ticket.players] for team in teams]
         off = count = 0
         for team, given in zip(people, roles, strict=True):

@@ -12,11 +12,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from evenmatch.criteria.base import Assigned, Comparison, Flags, Form, Gap, Keys, Seats
+from evenmatch.criteria.base import Comparison, Flags, Form, Gap, Keys, RolesByTeam, Seats
 from evenmatch.criteria.kinds.worst_pair import WorstPair
 from evenmatch.criteria.relation import Seat
 from evenmatch.criteria.scales import Floats
-from evenmatch.criteria.sentences import kept
+from evenmatch.criteria.sentences import rule_sentence
 from evenmatch.criteria.values import elements
 from evenmatch.model.queue import Rule
 from evenmatch.model.ticket import Player, Ticket, Value, attribute_of
@@ -54,7 +54,7 @@ class Same(Comparison):
         values = self._values(teams)
         return 0.0 if all(value == values[0] for value in values) else 1.0
 
-    def raw_gaps(self, teams: Seats, roles: Assigned = None) -> tuple[float, ...]:
+    def raw_gaps(self, teams: Seats, roles: RolesByTeam = None) -> tuple[float, ...]:
         """Return the share of pairs that differ, which is also the cost as a criterion."""
         del roles
         return (self.cost(teams),)
@@ -66,7 +66,7 @@ class Same(Comparison):
     @classmethod
     def sentence(cls, rule: Rule) -> str:
         """Return what a rule demands, and the instant from which it is lifted."""
-        return kept(rule, f"All players of a match have the same {rule.attribute}")
+        return rule_sentence(rule, f"All players of a match have the same {rule.attribute}")
 
     @classmethod
     def limit_name(cls, attribute: str, kind: str) -> str:
@@ -81,7 +81,7 @@ class Same(Comparison):
         return "no deadline: a ticket whose value nobody shares waits for ever"
 
     def _values(self, teams: Seats) -> list[Value | None]:
-        name = self.given.attribute
+        name = self.definition.attribute
         return [attribute_of(t, p, name) for team in teams for t in team for p in t.players]
 
 
@@ -104,7 +104,9 @@ class Overlap(Same):
     @classmethod
     def sentence(cls, rule: Rule) -> str:
         """Return what a rule demands, and the instant from which it is lifted."""
-        return kept(rule, f"All players of a match have an element of {rule.attribute} in common")
+        return rule_sentence(
+            rule, f"All players of a match have an element of {rule.attribute} in common"
+        )
 
     @classmethod
     def limit_name(cls, attribute: str, kind: str) -> str:
@@ -138,7 +140,7 @@ class Avoid(WorstPair):
     def between(self, first: Seat, second: Seat) -> float:
         """Return 1 if one lists the other, else 0."""
         (_, ticket, one), (_, other, two) = first, second
-        name = self.given.attribute
+        name = self.definition.attribute
         return float(
             two.id in elements(attribute_of(ticket, one, name))
             or one.id in elements(attribute_of(other, two, name))
@@ -146,7 +148,7 @@ class Avoid(WorstPair):
 
     def names(self, ticket: Ticket, player: Player) -> Collection[str]:
         """Return the players that a player lists."""
-        return elements(attribute_of(ticket, player, self.given.attribute))
+        return elements(attribute_of(ticket, player, self.definition.attribute))
 
     def named_gaps(self, said: Floats, known: Flags) -> Floats:
         """Return 1 for each pair."""
@@ -157,7 +159,7 @@ class Avoid(WorstPair):
     def sentence(cls, rule: Rule) -> str:
         """Return what a rule demands, and the instant from which it is lifted."""
         how = MET.get(rule.pairs or cls.pairs_default, "")
-        return kept(rule, f"Nobody {how} a player whom either lists in {rule.attribute}")
+        return rule_sentence(rule, f"Nobody {how} a player whom either lists in {rule.attribute}")
 
     @classmethod
     def limit_name(cls, attribute: str, kind: str) -> str:

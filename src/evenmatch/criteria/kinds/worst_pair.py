@@ -19,7 +19,7 @@ from evenmatch.criteria.relation import (
     is_by_team,
     max_over_pairs,
     pairs_within,
-    related,
+    related_pairs,
 )
 from evenmatch.criteria.scales import Floats
 from evenmatch.criteria.team_packing import Orders
@@ -32,9 +32,9 @@ class WorstPair(Comparison):
 
     pairs_allowed = ("enemies", "teammates", "all")
 
-    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
-        super().__init__(given, queue)
-        self.pairs = pairs_within(given.pairs or self.pairs_default, queue.format)
+    def __init__(self, definition: Criterion | Rule, queue: Queue) -> None:
+        super().__init__(definition, queue)
+        self.pairs = pairs_within(definition.pairs or self.pairs_default, queue.format)
         self.is_by_team = is_by_team(self.pairs)
 
     @abstractmethod
@@ -43,10 +43,10 @@ class WorstPair(Comparison):
 
     def gap(self, teams: Seats) -> float:
         """Return the largest gap between two players in the relation."""
-        name = self.given.attribute
+        name = self.definition.attribute
         if not any(attribute_of(t, p, name) for team in teams for t in team for p in t.players):
             return 0.0
-        return max((self._apart(*pair) for pair in related(teams, self.pairs)), default=0.0)
+        return max((self._apart(*pair) for pair in related_pairs(teams, self.pairs)), default=0.0)
 
     def gap_table(self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]) -> Floats:
         """Return `gap` of many divisions."""

@@ -92,7 +92,7 @@ def _fault_of_party_sizes(form: Format) -> Fault:
             return f"party_sizes[{index}]", f"must be {allowed}, got {show(size)}"
         if size in sizes[:index]:
             return f"party_sizes[{index}]", f"repeats {size}; sizes must be different"
-    for least, team in sorted(set(zip(form.least, form.players, strict=True))):
+    for least, team in sorted(set(zip(form.least_players, form.players, strict=True))):
         if sizes and not _can_fill(least, team, sizes):
             how = "exactly" if least == team else f"with at least {least}"
             return "party_sizes", f"{list(sizes)} cannot fill a team of {team} players {how}"

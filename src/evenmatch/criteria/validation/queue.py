@@ -112,7 +112,7 @@ def _fault_of_rule(rule: Rule) -> Fault:
     if rule.kind not in NUMERIC and rule.unit != "difference":
         return "unit", f'does not go with kind = "{rule.kind}"'
     if rule.unit == "percentile" and rule.limit > 1.0:
-        allowed = "between 0 and 1 where unit is percentile, e.g. 0.05 for five of a hundred"
+        allowed = "between 0 and 1 if unit is percentile, such as 0.05 for 5 %"
         return "limit", f"must be {allowed}, got {rule.limit}"
     if rule.unit != "difference":
         return None

@@ -1,4 +1,4 @@
-"""Who may enter: tickets, changed tickets, the bounds of a shard, and when a newcomer counts.
+"""Admission decides which tickets may enter a shard, and which changes to them it accepts.
 
 `shard_limits` bounds what one shard takes. Limits of rules on matches stand in `criteria`;
 admission asks them only to refuse a party that no match could ever take. Whatever is refused has

@@ -1,4 +1,4 @@
-"""Admission: which tickets may enter. Everything that is not admitted changes nothing."""
+"""Admission decides which tickets may enter; a ticket that is refused changes nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evenmatch.engine.admission.shard_limits import (
     check_values,
     is_plain,
 )
-from evenmatch.engine.admission.ticket_update import renewed
+from evenmatch.engine.admission.ticket_update import renewed_ticket
 from evenmatch.engine.state.reducers import KEYS_MOST
 from evenmatch.engine.state.state import Tables
 from evenmatch.engine.state.stored_ratings import Defaults, defaults_of, with_defaults, with_ratings
@@ -40,7 +40,7 @@ from evenmatch.model.ticket import LATENCY, NewTicket, Rating, Ticket
 
 
 class AdmissionContext(msgspec.Struct, frozen=True, gc=False):
-    """What it takes to judge who may enter: the engine as it is now.
+    """What admission needs to judge a request: the engine as it is now.
 
     Args:
         shard: Prefix of the ids that are given.
@@ -57,7 +57,7 @@ class AdmissionContext(msgspec.Struct, frozen=True, gc=False):
     tables: Tables
     objectives: dict[str, Objective]
     limits: ShardLimits
-    known: Callable[[NewTicket], dict[str, Rating]] | None
+    ratings_of: Callable[[NewTicket], dict[str, Rating]] | None
     has_defaults: bool
     has_samples: bool
 
@@ -67,60 +67,62 @@ def admission_context(
     tables: Tables,
     objectives: dict[str, Objective],
     limits: ShardLimits,
-    known: Callable[[NewTicket], dict[str, Rating]] | None = None,
+    ratings_of: Callable[[NewTicket], dict[str, Rating]] | None = None,
 ) -> AdmissionContext:
-    """Return the context of queues that do not change while it is used."""
+    """Return the context of an engine; it holds until queues, limits or tables are others."""
     asked = objectives.values()
     has_defaults = any(objective.queue.defaults for objective in asked)
     has_samples = any(objective.samples for objective in asked)
-    return AdmissionContext(shard, tables, objectives, limits, known, has_defaults, has_samples)
+    return AdmissionContext(
+        shard, tables, objectives, limits, ratings_of, has_defaults, has_samples
+    )
 
 
-def check_request(given: Enqueue, tables: Tables) -> None:
-    """Check what concerns all items of a request to enter.
+def check_request(enqueue: Enqueue, tables: Tables) -> None:
+    """Check what concerns all items of a create.
 
     Raises:
         KeyReused: Its idempotency key was used before.
         Overloaded: No more keys are remembered.
         ConfigError: There are no queues yet.
     """
-    if given.key is not None and given.key in tables.keys:
-        raise KeyReused(f"the idempotency key {given.key} was used before", where="/")
-    if given.key is not None and len(tables.keys) >= KEYS_MOST:
+    if enqueue.key is not None and enqueue.key in tables.keys:
+        raise KeyReused(f"the idempotency key {enqueue.key} was used before", where="/")
+    if enqueue.key is not None and len(tables.keys) >= KEYS_MOST:
         raise Overloaded("too many idempotency keys are in use; try again later")
     if not tables.queues:
         raise ConfigError("the engine has no queues yet: hand in Configure first")
 
 
-def judge(given: Enqueue, item: int, context: AdmissionContext) -> Accepted | Existing | Refused:
-    """Return what becomes of one item of a request."""
-    new, tables = given.tickets[item], context.tables
-    ratings = {} if context.known is None else context.known(new)
+def judge(enqueue: Enqueue, item: int, context: AdmissionContext) -> Accepted | Existing | Refused:
+    """Return the decision on one item of a create."""
+    new, tables = enqueue.tickets[item], context.tables
+    ratings = {} if context.ratings_of is None else context.ratings_of(new)
     if ratings:
         new = with_ratings(new, ratings)
     defaults: Defaults = {}
     if context.has_defaults and (defaults := defaults_of(new, tables)):
         new = with_defaults(new, defaults)
     try:
-        admit(new, tables, context.objectives, context.limits, strict=given.strict)
+        admit(new, tables, context.objectives, context.limits, strict=enqueue.strict)
         if tables.penalties:
-            _check_cooldown(new, tables, given.now)
+            _check_cooldown(new, tables, enqueue.now)
     except (AlreadyWaiting, Overloaded) as refusal:
         live = existing(new, tables)
-        return Existing(item, live) if live else refused(item, refusal)
+        return Existing(item, live) if live else refusal_event(item, refusal)
     except Refusal as refusal:
-        return refused(item, refusal)
+        return refusal_event(item, refusal)
     number = tables.counters.accepted + 1
     ticket_id = new.id if new.id is not None else f"{context.shard}-{number}"
     if new.id is None and (ticket_id in tables.waiting or ticket_id in tables.ended):
         taken = "a caller's own id is in the way: give all tickets ids, or none"
-        return refused(item, InvalidTicket(taken, where="/id"))
+        return refusal_event(item, InvalidTicket(taken, where="/id"))
     places = places_of(new, context) if context.has_samples else {}
     return Accepted(item, ticket_id, number, places, ratings, defaults)
 
 
-def judge_update(given: Update, ticket: Ticket, context: AdmissionContext) -> Updated:
-    """Return what an update makes of a waiting ticket.
+def judge_update(update: Update, ticket: Ticket, context: AdmissionContext) -> Updated:
+    """Return what an update does to a waiting ticket.
 
     Raises:
         InvalidTicket: A value is out of range or missing, or a player is not in the ticket, or is
@@ -128,14 +130,14 @@ def judge_update(given: Update, ticket: Ticket, context: AdmissionContext) -> Up
     """
     tables, limits = context.tables, context.limits
     queues = tables.waiting[ticket.id].queues
-    new = replace(renewed(ticket, given), queues=queues)
-    if len({player.id for player in given.players}) != len(given.players):
+    new = replace(renewed_ticket(ticket, update), queues=queues)
+    if len({player.id for player in update.players}) != len(update.players):
         raise InvalidTicket("a player is named twice in the update", where="/players")
     _check_players(new, limits)
     if new.attributes:
         check_values(new.attributes, limits, "/attributes")
     _check_wanted(new, queues, context.objectives)
-    if given.strict:
+    if update.strict:
         _check_known(new, queues, tables, context.objectives)
     return Updated(ticket.id, places_of(new, context))
 
@@ -157,7 +159,7 @@ def admit(
         Overloaded: The shard holds as many waiting tickets as it takes.
     """
     if len(tables.waiting) >= limits.waiting_max:
-        raise Overloaded(f"{limits.waiting_max} tickets wait already; try again later")
+        raise Overloaded(f"already {limits.waiting_max} tickets wait here; try again later")
     if new.id is not None and (tables.knows(new.id) or new.id in tables.backfills):
         raise InvalidTicket(f"the ticket id {new.id[:64]!r} was used before", where="/id")
     if len(new.players) != 1 or not is_plain(new.players[0], limits):
@@ -276,7 +278,7 @@ def _check_queues(queues: tuple[str, ...], tables: Tables, limits: ShardLimits) 
         if name not in tables.queues:
             known = ", ".join(list(tables.queues)[:20])
             raise UnknownQueue(
-                f"no queue is called {name[:64]!r}; there is {known}", where="/queues"
+                f"no queue is called {name[:64]!r}; allowed: {known}", where="/queues"
             )
     if len(queues) > 1 and len({tables.queues[name].group for name in queues}) > 1:
         raise InvalidTicket("the queues of one ticket must be in one group", where="/queues")
@@ -302,7 +304,7 @@ def _check_free(new: NewTicket, tables: Tables, queues: tuple[str, ...]) -> None
     for player in new.players:
         if (ticket := live.get(player.id)) is not None:
             raise AlreadyWaiting(
-                f"player {player.id} is already waiting in ticket {ticket}; cancel that first",
+                f"player {player.id} is already waiting in ticket {ticket}; cancel it first",
                 where="/players",
                 ticket=ticket,
             )
@@ -345,7 +347,7 @@ def places_of(new: NewTicket, context: AdmissionContext) -> dict[str, Placed]:
 
 
 def fits(ticket: Ticket, objective: Objective) -> bool:
-    """Return whether a ticket that waits already fits a queue's new version."""
+    """Return whether the new version of a queue admits a waiting ticket."""
     return (
         ticket.size in objective.party_sizes
         and objective.missing(ticket) is None
@@ -353,7 +355,7 @@ def fits(ticket: Ticket, objective: Objective) -> bool:
     )
 
 
-def refused(item: int, refusal: Refusal) -> Refused:
+def refusal_event(item: int, refusal: Refusal) -> Refused:
     """Return the event that says why an item of a bulk create was refused."""
     seconds = refusal.seconds if isinstance(refusal, Cooldown) else None
     told = (refusal.where, refusal.ticket, refusal.match, seconds)
@@ -370,7 +372,7 @@ BITS = 53
 
 
 def let_in_at(ticket: Ticket, queue: Queue, seed: int) -> float:
-    """Return the instant at which the queue's matcher gets the ticket.
+    """Return the instant at which the matcher of a queue learns of a ticket.
 
     It is `enqueued_at` plus up to `commit_jitter` seconds, uniform, on the time grid.
 

@@ -1,4 +1,4 @@
-"""How much one shard takes: every number is finite and in range, everything that grows bounded."""
+"""Limits of one shard: each number is finite and in range, and whatever grows has a bound."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NUMBER_MAX = 1e15
 
 
 class ShardLimits(msgspec.Struct, frozen=True):
-    """How much one shard takes."""
+    """The limits of one shard."""
 
     waiting_max: int = 200_000
     players_max: int = 100
@@ -27,7 +27,7 @@ UNLIMITED = ShardLimits(*[2**31] * len(ShardLimits.__struct_fields__))
 
 
 def is_plain(player: Player, limits: ShardLimits) -> bool:
-    """Return whether nothing about a player needs a closer look; most are plain."""
+    """Return whether a player needs no closer check; most need none."""
     if player.attributes or player.roles or not 1 <= len(player.id) <= limits.text_max:
         return False
     rating = player.rating

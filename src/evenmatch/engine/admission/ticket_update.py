@@ -1,4 +1,4 @@
-"""A waiting ticket with newer facts: a rating that has changed, a latency that was measured."""
+"""Updates a waiting ticket with newer facts, such as a changed rating or a measured latency."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from evenmatch.model.inputs import Update
 from evenmatch.model.ticket import NewTicket, Player, Ticket
 
 
-def renewed(ticket: Ticket, given: Update) -> NewTicket:
+def renewed_ticket(ticket: Ticket, update: Update) -> NewTicket:
     """Return the ticket as if it were asked for now, with what the update brings.
 
     Raises:
         InvalidTicket: The update names a player who is not in the ticket.
     """
     players = {player.id: player for player in ticket.players}
-    for at, new in enumerate(given.players):
+    for at, new in enumerate(update.players):
         old = players.get(new.id)
         if old is None:
             raise InvalidTicket(
                 f"player {new.id[:64]!r} is not in ticket {ticket.id}", where=f"/players/{at}/id"
             )
         players[new.id] = _renewed_player(old, new)
-    attributes = {**ticket.attributes, **given.attributes}
+    attributes = {**ticket.attributes, **update.attributes}
     return NewTicket(tuple(players.values()), ticket.queues, attributes)
 
 
-def refreshed(ticket: Ticket, given: Update, percentiles: dict[str, Placed]) -> Ticket:
-    """Return the ticket after an update that was found good."""
-    new = renewed(ticket, given)
+def refreshed(ticket: Ticket, update: Update, percentiles: dict[str, Placed]) -> Ticket:
+    """Return a ticket after an accepted update."""
+    new = renewed_ticket(ticket, update)
     places = {key: placed.places for key, placed in percentiles.items()}
     return replace(
         ticket,

@@ -1,4 +1,4 @@
-"""Who could join a running match: a search with the seated players fixed in their teams.
+"""Searches for tickets that could join a running match, whose players keep their teams.
 
 Unlike in a new match, players keep their team and role, and the match its region. Every rule must
 hold for the whole match with its newcomers, at this instant.
@@ -81,7 +81,7 @@ class Join(msgspec.Struct, frozen=True, gc=False):
 
 
 class SearchResult(msgspec.Struct):
-    """What a look at tickets found.
+    """The result of a search for newcomers.
 
     Args:
         joins: Newcomers who may join now: each one has more of them than the one before.
@@ -96,7 +96,7 @@ class SearchResult(msgspec.Struct):
 
 
 def can_compare(roster: Roster, objective: Objective) -> bool:
-    """Return whether those who play have all that a queue's present version looks at.
+    """Return whether the players of a match have all facts that its queue compares now.
 
     The sizes of their parties do not matter: some of a party may have left.
     """
@@ -137,7 +137,7 @@ def find_newcomers(
     now: float,
     told: Iterable[float] | None = None,
 ) -> SearchResult:
-    """Return who of these tickets may join, seat by seat, cheapest first.
+    """Return the tickets that may join, seat by seat, cheapest first.
 
     Args:
         pool: The queue's pool.
@@ -175,7 +175,7 @@ def seat_newcomers(
     now: float,
     again_at: float,
 ) -> SearchResult:
-    """Return who may join of those who are ready, seat by seat, cheapest first.
+    """Return which of the tickets that are ready may join, seat by seat, cheapest first.
 
     Args:
         pool: The queue's pool.
@@ -193,7 +193,7 @@ def seat_newcomers(
 
 
 class _Seats:
-    """Filling free seats one ticket after the other."""
+    """Fills free seats one ticket after the other."""
 
     def __init__(self, pool: Pool, opening: Opening, now: float, search: SearchResult) -> None:
         self._pool = pool
@@ -234,7 +234,7 @@ class _Seats:
         opening, form = self._opening, self._pool.queue.format
         if self._taken(team) + ticket.size > opening.free[team]:
             return None
-        if form.insisted and side_of(ticket) not in ("", form.sides[team]):
+        if form.strict_sides and side_of(ticket) not in ("", form.sides[team]):
             return None
         if opening.roles and self._roles((*self._joined[team], ticket), team) is None:
             return None
@@ -294,7 +294,7 @@ def may_join_at(pool: Pool, opening: Opening, ticket: Ticket, told: float | None
     if _at_home(pool, opening.roster, ticket) is None:
         return math.inf
     # Who is kept from the policy is kept from running matches too.
-    kept = (pool.held.get(ticket.id, 0.0), pool.delayed.get(ticket.id, 0.0))
+    kept = (pool.held_until.get(ticket.id, 0.0), pool.delayed_until.get(ticket.id, 0.0))
     at = max(ticket.enqueued_at, *kept)
     if told is not None:
         return max(at, told)

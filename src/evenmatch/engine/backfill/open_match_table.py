@@ -1,4 +1,4 @@
-"""The open matches of a queue as columns, so that one pass tells who might join which.
+"""The open matches of a queue as columns, so that one pass finds those a ticket might join.
 
 A ticket that enters is compared with all open matches at once, and an open match with all who wait.
 What comes out is never later than the truth, so nobody is overlooked. `backfill.candidates` looks
@@ -42,7 +42,7 @@ FEW = 16
 
 
 class OpenMatchTable:
-    """Open matches as rows: who plays in them, and when each looks at all who wait.
+    """Open matches as rows: their players, and when each one looks at all waiting tickets.
 
     Args:
         pool: The queue's pool.
@@ -51,7 +51,7 @@ class OpenMatchTable:
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
         self.pairs = pool.pairs
-        self._costs = pool.least
+        self._costs = pool.least_cost
         # The rows of the matches, in the order in which they were opened.
         self._rows: dict[str, int] = {}
         self._priorities: dict[str, Priority] = {}
@@ -159,7 +159,7 @@ class OpenMatchTable:
         return bound - SLACK * (1.0 + np.abs(bound))
 
     def look(self, match_id: str, opening: Opening, now: float) -> tuple[list[Ticket], float]:
-        """Return who of all who wait may join a match now, by age, and when the next one may.
+        """Return the tickets that may join a match now, by age, and when the next one may.
 
         Of those who are ready it is the `most_at_once` oldest. If there are more, the next look
         takes those behind them, so that nobody is overlooked for good.
@@ -214,7 +214,7 @@ class OpenMatchTable:
     def search(
         self, opening: Opening, tickets: list[Ticket], ready: Floats, now: float
     ) -> SearchResult:
-        """Return who of some tickets may join a match; those who never may are left out.
+        """Return which of some tickets may join a match; those that never may are left out.
 
         Args:
             opening: The match's free seats.
@@ -233,9 +233,10 @@ class OpenMatchTable:
         quality = self._costs.of(self._extents[:, row, None], waiting.extents)[1]
         at[quality < opening.quality_floor] = math.inf
         pool = self.pool
-        if pool.held or pool.delayed:
+        if pool.held_until or pool.delayed_until:
             kept = [
-                max(pool.held.get(t.id, 0.0), pool.delayed.get(t.id, 0.0)) for t in waiting.tickets
+                max(pool.held_until.get(t.id, 0.0), pool.delayed_until.get(t.id, 0.0))
+                for t in waiting.tickets
             ]
             np.maximum(at, kept, out=at)
         return at
@@ -243,16 +244,16 @@ class OpenMatchTable:
     # When each looks
 
     def look_soon(self, match_id: str, at: float) -> None:
-        """Let a match look at all who wait at an instant, unless it does so before."""
+        """Let a match look at all waiting tickets at an instant, unless it does so before."""
         row = self._rows[match_id]
         self.look_at[row] = min(self.look_at[row], at)
 
     def look_at_of(self, match_id: str) -> float:
-        """Return when a match looks at all who wait."""
+        """Return the instant at which a match looks at all waiting tickets."""
         return float(self.look_at[self._rows[match_id]])
 
     def end_look(self, match_id: str) -> None:
-        """Note that a match has its turn."""
+        """Note that a match has had its turn."""
         row = self._rows[match_id]
         self.is_due[row], self.owed_since[row] = False, math.inf
 
@@ -264,7 +265,7 @@ class OpenMatchTable:
         self.look_soon(match_id, self._next_turn(now))
 
     def put_off(self, later: float) -> None:
-        """Let those look later that were due and had no turn."""
+        """Postpone the looks of matches that were due and had no turn."""
         rows = np.flatnonzero(self.is_due)
         self.look_at[rows] = np.minimum(self.look_at[rows], later)
         self.is_due[rows] = False
@@ -280,7 +281,7 @@ class OpenMatchTable:
         return float(self.look_at.min())
 
     def take_due(self, now: float, most: int) -> bool:
-        """Let those matches look now whose time has come, the most overdue first.
+        """Return the matches whose look is due, the most overdue first.
 
         Args:
             now: The present instant.

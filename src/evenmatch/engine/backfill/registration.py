@@ -1,4 +1,4 @@
-"""Matches that were made elsewhere: their backend brings the roster, and asks for newcomers.
+"""Registers matches made elsewhere: their backend sends the roster and asks for players.
 
 What comes of it is a match of this shard for as long as it asks for players, so that the search for
 newcomers, leases and priorities are those of any other. It has no tickets that ever waited, counts
@@ -28,12 +28,12 @@ PLAYERS_MOST = 1_000
 
 
 def registered_of(
-    given: Register, objective: Objective, tables: Tables, match_id: str
+    register: Register, objective: Objective, tables: Tables, match_id: str
 ) -> Registered:
-    """Return what comes of a request with a roster.
+    """Return the event of a request that brings a roster.
 
     Args:
-        given: The request.
+        register: The request.
         objective: Of its queue.
         tables: Of the engine.
         match_id: What the match is to be called.
@@ -43,39 +43,39 @@ def registered_of(
             free seat, a player twice, or one of whom the queue cannot tell who may join them.
         InvalidTicket: A player's id or attribute is too long, or out of range.
     """
-    _check_teams(given, objective)
+    _check_teams(register, objective)
     teams = tuple(
         tuple(
-            _ticket(given, f"{match_id}.{at + 1}.{place + 1}", player, tables)
+            _ticket(register, f"{match_id}.{at + 1}.{place + 1}", player, tables)
             for place, player in enumerate(team)
         )
-        for at, team in enumerate(given.teams)
+        for at, team in enumerate(register.teams)
     )
-    region = given.region
+    region = register.region
     if region is not None and not all(_knows(t, region) for team in teams for t in team):
         region = None
     match = Match(
         match_id,
-        given.queue,
-        given.now,
+        register.queue,
+        register.now,
         (),
         tuple(tuple(ticket.id for ticket in team) for team in teams),
-        tuple(tuple(player.id for player in team) for team in given.teams),
+        tuple(tuple(player.id for player in team) for team in register.teams),
         region=region,
     )
     form = objective.queue.format
-    if not can_compare(Roster(given.queue, form.players, teams), objective):
+    if not can_compare(Roster(register.queue, form.players, teams), objective):
         raise InvalidOpening(
-            f"a player has not all that queue {given.queue} compares; give each player all of "
-            f"the attributes that have no default",
+            f"a player lacks an attribute that queue {register.queue} compares; give each player "
+            f"all attributes that have no default",
             where="/teams",
         )
-    return Registered(match, teams, given.session or match_id, given.now + given.lease)
+    return Registered(match, teams, register.session or match_id, register.now + register.lease)
 
 
-def _check_teams(given: Register, objective: Objective) -> None:
+def _check_teams(register: Register, objective: Objective) -> None:
     form = objective.queue.format
-    sizes = tuple(len(team) for team in given.teams)
+    sizes = tuple(len(team) for team in register.teams)
     if len(sizes) != len(form.players) or sum(sizes) > PLAYERS_MOST:
         raise InvalidOpening(
             f"teams must be {len(form.players)}, got {len(sizes)} with {sum(sizes)} players",
@@ -84,30 +84,32 @@ def _check_teams(given: Register, objective: Objective) -> None:
     for at, (size, seats) in enumerate(zip(sizes, form.players, strict=True)):
         if size > seats:
             raise InvalidOpening(
-                f"team {at + 1} has at most {seats} players in queue {given.queue}, got {size}",
+                f"team {at + 1} has at most {seats} players in queue {register.queue}, got {size}",
                 where=f"/teams/{at}",
             )
     if sizes == form.players:
-        raise InvalidOpening("no seat is free: there is nobody to look for", where="/teams")
-    names = [player.id for team in given.teams for player in team]
+        raise InvalidOpening("no seat is free, so there is nobody to find", where="/teams")
+    names = [player.id for team in register.teams for player in team]
     if not names:
-        raise InvalidOpening("nobody plays: create tickets instead", where="/teams")
+        raise InvalidOpening("nobody is in the match: create tickets instead", where="/teams")
     if len(set(names)) != len(names):
         twice = next(name for at, name in enumerate(names) if name in names[:at])
         raise InvalidOpening(f"player {twice[:64]!r} is named twice", where="/teams")
-    for at, team in enumerate(given.teams):
+    for at, team in enumerate(register.teams):
         for place, player in enumerate(team):
             check_player(player, LIMITS, f"/teams/{at}/{place}")
-    waits = [wait for wait, _ in given.steps]
+    waits = [wait for wait, _ in register.steps]
     if not all(0.0 <= a < b for a, b in pairwise([*waits, math.inf])):
-        raise InvalidOpening(f"steps must begin later and later, got {waits}", where="/steps")
+        raise InvalidOpening(
+            f"each step must begin later than the one before, got {waits}", where="/steps"
+        )
 
 
-def _ticket(given: Register, name: str, player: Player, tables: Tables) -> Ticket:
+def _ticket(register: Register, name: str, player: Player, tables: Tables) -> Ticket:
     """Return a player as a ticket, with what the queue takes for attributes that are left out."""
-    new = NewTicket((player,), (given.queue,))
+    new = NewTicket((player,), (register.queue,))
     new = with_defaults(new, defaults_of(new, tables))
-    return Ticket(name, 0, given.now, new.players, new.queues, new.attributes)
+    return Ticket(name, 0, register.now, new.players, new.queues, new.attributes)
 
 
 def _knows(ticket: Ticket, region: str) -> bool:

@@ -1,4 +1,4 @@
-"""Backfill: running matches that ask for players, for how long, and how often they may.
+"""Keeps the requests of running matches for players: how long and how often a match may ask.
 
     running --open--> open --newcomers--> running, filled: a new version of its roster
                        `--close, lease over, match over--> running or over
@@ -53,7 +53,7 @@ Without it two players alone in a queue would ask for one server after the other
 
 
 class BackfillRequests:
-    """The running matches of a scheduler: opening, closing, calling off."""
+    """Opens, closes and calls off the running matches of a scheduler."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
@@ -67,7 +67,7 @@ class BackfillRequests:
 
     # Inputs
 
-    def open(self, given: Open) -> None:
+    def open(self, request: Open) -> None:
         """Let a running match ask for players, or go on asking.
 
         Raises:
@@ -78,31 +78,31 @@ class BackfillRequests:
                 seats.
             Overloaded: It, or its queue, is opened too often.
         """
-        roster = self.roster(given.match)
-        if given.ticket:
-            self._check_ticket(given.ticket)
-        if given.roster_version != roster.version:
+        roster = self.roster(request.match)
+        if request.ticket:
+            self._check_ticket(request.ticket)
+        if request.roster_version != roster.version:
             raise StaleRoster(
-                f"match {given.match} has been filled since version {given.roster_version}: its "
-                f"roster now has version {roster.version}; look at it, and open it with that one",
-                match=given.match,
+                f"match {request.match} has been filled since version {request.roster_version}: "
+                f"its roster now has version {roster.version}; read it, and open it with that one",
+                match=request.match,
                 roster_version=roster.version,
             )
-        left = self._left(given, roster)
-        opened = self._opened(given, roster, left)
+        left = self._left(request, roster)
+        opened = self._opened(request, roster, left)
         if roster.open is not None and not left and _is_heartbeat(opened, roster.open):
             assert opened.expires_at is not None
             known = roster.open.expires_at
-            if known is not None and opened.expires_at - known < given.lease / 2:
+            if known is not None and opened.expires_at - known < request.lease / 2:
                 return
         else:
             if any(opened.free):
-                self._check_pace(given.match, roster)
-            self._scheduler.withdraw_fill(given.match)
+                self._check_pace(request.match, roster)
+            self._scheduler.withdraw_fill(request.match)
         self._emit_opened(opened, left)
         self._scheduler.decide(list(self._scheduler.dirty), fired=False)
 
-    def register(self, given: Register) -> None:
+    def register(self, register: Register) -> None:
         """Let a match that was made elsewhere ask for players.
 
         Raises:
@@ -113,22 +113,22 @@ class BackfillRequests:
             Overloaded: Too many matches of the queue are open.
         """
         scheduler = self._scheduler
-        queue = scheduler.tables.queues.get(given.queue)
+        queue = scheduler.tables.queues.get(register.queue)
         if queue is None:
-            raise UnknownQueue(f"no queue is called {given.queue[:64]!r}", where="/queue")
+            raise UnknownQueue(f"no queue is called {register.queue[:64]!r}", where="/queue")
         if queue.backfill is None:
             raise NoBackfill(f"queue {queue.name} has no backfill; set backfill to manual")
-        if given.ticket:
-            self._check_ticket(given.ticket)
+        if register.ticket:
+            self._check_ticket(register.ticket)
         made = scheduler.tables.sequence + 1
         objective, match_id = scheduler.objectives[queue.name], f"{scheduler.shard}-r{made}"
-        registered = registered_of(given, objective, scheduler.tables, match_id)
+        registered = registered_of(register, objective, scheduler.tables, match_id)
         older = [
             (name, roster)
             for name in self._fills.open_matches()
-            if given.session
+            if register.session
             and (roster := scheduler.tables.rosters.get(name)) is not None
-            and roster.session == given.session
+            and roster.session == register.session
         ]
         if not older and self._fills.count(queue.name) >= OPEN_MOST:
             raise Overloaded(f"queue {queue.name} has {OPEN_MOST} open matches; try again later")
@@ -142,46 +142,46 @@ class BackfillRequests:
             match.id,
             queue.name,
             made,
-            given.now,
+            register.now,
             match.teams,
             roster.free,
-            priority=given.priority,
-            expires_at=given.now + given.lease,
-            ticket=given.ticket,
-            steps=_steps_at(given.now, given.steps),
+            priority=register.priority,
+            expires_at=register.now + register.lease,
+            ticket=register.ticket,
+            steps=_steps_at(register.now, register.steps),
         )
         self._emit_opened(opened, ())
         scheduler.decide(list(scheduler.dirty), fired=False)
 
-    def close(self, given: Close) -> None:
-        """Let a running match ask for nobody any more; again changes nothing.
+    def close(self, close: Close) -> None:
+        """Let a running match ask for no more players; repeating it changes nothing.
 
         Raises:
             UnknownMatch, Forgotten, NotMade, ProposalOver: There is no such match.
             NoBackfill: Its queue has no backfill, or it is over.
         """
-        roster = self.roster(given.match)
+        roster = self.roster(close.match)
         if roster.open is not None:
-            self._close(given.match, roster, "close")
+            self._close(close.match, roster, "close")
             self._scheduler.decide(list(self._scheduler.dirty), fired=False)
 
-    def assign(self, given: Assign) -> None:
-        """Give a match its place, and those who have joined it.
+    def assign(self, assign: Assign) -> None:
+        """Give a match and its newcomers their place to play.
 
         Raises:
             TooLate: It was called off.
         """
         scheduler = self._scheduler
-        kept = scheduler.tables.matches[given.match]
-        if kept.void is not None:
+        kept_match = scheduler.tables.matches[assign.match]
+        if kept_match.void is not None:
             raise TooLate(
-                f"match {given.match} was called off: its tickets wait again", match=given.match
+                f"match {assign.match} was called off: its tickets wait again", match=assign.match
             )
-        scheduler.emit(Assigned(given.match))
-        for fill in scheduler.tables.rosters.get(given.match, kept).fills:
-            scheduler.emit(Assigned(fill, given.assignment))
+        scheduler.emit(Assigned(assign.match))
+        for fill in scheduler.tables.rosters.get(assign.match, kept_match).fills:
+            scheduler.emit(Assigned(fill, assign.assignment))
 
-    def void(self, given: Void) -> None:
+    def void(self, void: Void) -> None:
         """Call a match off: its tickets wait again, in their old place.
 
         Raises:
@@ -189,19 +189,19 @@ class BackfillRequests:
             TooLate: It has a place to be played, or is over.
         """
         scheduler = self._scheduler
-        kept = find_match(scheduler.tables, scheduler.shard, given.match)
-        if kept.void is not None:
+        kept_match = find_match(scheduler.tables, scheduler.shard, void.match)
+        if kept_match.void is not None:
             return
-        roster = scheduler.tables.rosters.get(given.match)
-        if roster is None or kept.assignment is not None:
-            raise TooLate(f"match {given.match} cannot be called off now", match=given.match)
-        scheduler.withdraw_fill(given.match)
+        roster = scheduler.tables.rosters.get(void.match)
+        if roster is None or kept_match.assignment is not None:
+            raise TooLate(f"match {void.match} cannot be called off now", match=void.match)
+        scheduler.withdraw_fill(void.match)
         tickets = sorted([t for team in roster.teams for t in team], key=lambda t: t.age_key)
         if roster.open is not None:
-            self._fills.close(given.match, roster.queue)
-        elsewhere = [t.id for t in tickets if self._are_taken(given.match, roster, t.id)]
-        again_at = given.now + VOID_PAUSE
-        scheduler.emit(Voided(given.match, given.reason, tuple(tickets), again_at, roster.fills))
+            self._fills.close(void.match, roster.queue)
+        elsewhere = [t.id for t in tickets if self._are_taken(void.match, roster, t.id)]
+        again_at = void.now + VOID_PAUSE
+        scheduler.emit(Voided(void.match, void.reason, tuple(tickets), again_at, roster.fills))
         for ticket_id in elsewhere:
             scheduler.emit(Cancelled(ticket_id, "waits_elsewhere"))
         scheduler.come_back([t.id for t in tickets if t.id not in elsewhere])
@@ -221,7 +221,7 @@ class BackfillRequests:
         self._fills.fire(now)
 
     def resume(self) -> None:
-        """Take the open matches of a journal up again, or of a new configuration."""
+        """Reopen the open matches of a journal, or under a new configuration."""
         for match_id, roster in self._scheduler.tables.rosters.items():
             if roster.open is not None:
                 self._watch(match_id, roster.open)
@@ -243,25 +243,27 @@ class BackfillRequests:
     def roster(self, match_id: str) -> Roster:
         """Return the roster of a match that may be filled."""
         scheduler = self._scheduler
-        kept = find_match(scheduler.tables, scheduler.shard, match_id)
-        if kept.match.extends is not None:
+        kept_match = find_match(scheduler.tables, scheduler.shard, match_id)
+        if kept_match.match.extends is not None:
             raise NoBackfill(
-                f"match {match_id} brings newcomers to match {kept.match.extends}: open that one",
-                match=kept.match.extends,
+                f"match {match_id} brings newcomers to match {kept_match.match.extends}: "
+                "open that one",
+                match=kept_match.match.extends,
             )
         roster = scheduler.tables.rosters.get(match_id)
-        queue = scheduler.tables.queues.get(kept.match.queue)
+        queue = scheduler.tables.queues.get(kept_match.match.queue)
         if queue is None:
             raise NoBackfill(
-                f"queue {kept.match.queue} is gone: nobody can join its match {match_id}",
+                f"queue {kept_match.match.queue} is gone: nobody can join its match {match_id}",
                 match=match_id,
             )
         if queue.backfill is None:
             raise NoBackfill(
-                f"queue {kept.match.queue} has no backfill; set backfill to manual or automatic",
+                f"queue {kept_match.match.queue} has no backfill; "
+                "set backfill to manual or automatic",
                 match=match_id,
             )
-        if roster is None or roster.backfill is None or not kept.live:
+        if roster is None or roster.backfill is None or not kept_match.live:
             raise NoBackfill(f"match {match_id} is over: nobody can join it", match=match_id)
         if not self._suits(roster, queue):
             raise NoBackfill(
@@ -276,49 +278,49 @@ class BackfillRequests:
         objective = self._scheduler.objectives[queue.name]
         return queue.format.players == roster.seats and can_compare(roster, objective)
 
-    def _left(self, given: Open, roster: Roster) -> tuple[str, ...]:
+    def _left(self, request: Open, roster: Roster) -> tuple[str, ...]:
         """Return who has left since the last time."""
         seated = [player for team in roster.players for player in team]
-        for at, player in enumerate(given.left):
+        for at, player in enumerate(request.left):
             if player not in seated and player not in roster.left:
                 raise InvalidOpening(
-                    f"player {player[:64]!r} is not in match {given.match}",
+                    f"player {player[:64]!r} is not in match {request.match}",
                     where=f"/left/{at}",
-                    match=given.match,
+                    match=request.match,
                 )
-        left = tuple(dict.fromkeys([p for p in given.left if p in seated]))
+        left = tuple(dict.fromkeys([p for p in request.left if p in seated]))
         if len(left) == len(seated):
             raise NoBackfill(
-                f"everybody has left match {given.match}: finish it", match=given.match
+                f"everybody has left match {request.match}: finish it", match=request.match
             )
         return left
 
-    def _opened(self, given: Open, roster: Roster, left: tuple[str, ...]) -> OpenMatch:
+    def _opened(self, request: Open, roster: Roster, left: tuple[str, ...]) -> OpenMatch:
         stay = [len([p for p in team if p not in left]) for team in roster.players]
         most = tuple([seats - count for seats, count in zip(roster.seats, stay, strict=True)])
-        free = given.free or most
+        free = request.free or most
         if len(free) != len(most) or any(
             not 0 <= n <= room for n, room in zip(free, most, strict=True)
         ):
             raise InvalidOpening(
                 f"free must give the number of seats to fill for each team, at most {list(most)} "
-                f"in match {given.match}, got {list(free)}",
+                f"in match {request.match}, got {list(free)}",
                 where="/free",
-                match=given.match,
+                match=request.match,
             )
         return OpenMatch(
-            given.match,
+            request.match,
             roster.queue,
-            self._scheduler.tables.matches[given.match].made,
-            given.now if left else roster.since,
+            self._scheduler.tables.matches[request.match].made,
+            request.now if left else roster.since,
             _seated(roster, left),
             free,
             roster.version,
-            given.quality_floor,
-            given.priority,
-            given.now + given.lease,
-            given.ticket,
-            _steps_at(given.now, given.steps),
+            request.quality_floor,
+            request.priority,
+            request.now + request.lease,
+            request.ticket,
+            _steps_at(request.now, request.steps),
         )
 
     def _check_ticket(self, name: str) -> None:
@@ -411,13 +413,13 @@ class BackfillRequests:
         return roster is not None and roster.open is not None and roster.open.expires_at == entry[0]
 
 
-def _is_heartbeat(new: OpenMatch, known: OpenMatch) -> bool:
+def _is_heartbeat(new: OpenMatch, open_match: OpenMatch) -> bool:
     """Return whether an opening asks for nothing else than the one before."""
     return (new.free, new.priority, new.quality_floor, new.ticket) == (
-        known.free,
-        known.priority,
-        known.quality_floor,
-        known.ticket,
+        open_match.free,
+        open_match.priority,
+        open_match.quality_floor,
+        open_match.ticket,
     )
 
 

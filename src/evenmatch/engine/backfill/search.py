@@ -1,4 +1,4 @@
-"""Running matches with free seats in the queue: they compete with new matches for who waits.
+"""Fills running matches from a queue, in competition with new matches for the same tickets.
 
 A search looks at tickets that have just entered, at those of a new match that is about to be made,
 and, when time alone may have changed something, at all who wait. Who might join which match is told
@@ -82,7 +82,7 @@ class BackfillSearch:
     # Who is open
 
     def open(self, match_id: str, queue: str) -> None:
-        """Let a match take part from now on; all who wait are looked at soon.
+        """Include a match from now on; it looks at all waiting tickets soon.
 
         Where newcomers are asked already, it has to wait for their answers.
         """
@@ -102,7 +102,7 @@ class BackfillSearch:
         self._put(table, match_id)
 
     def close(self, match_id: str, queue: str) -> None:
-        """Let a match take part no longer."""
+        """Exclude a match from now on."""
         self._openings.pop(match_id, None)
         self._reserved.pop(match_id, None)
         table = self._tables.get(queue)
@@ -114,11 +114,11 @@ class BackfillSearch:
             self._arrived.pop(queue, None)
 
     def over(self, match_id: str) -> None:
-        """Forget a match that nobody can join any more; newcomers who are asked wait again."""
+        """Forget a match that is over; newcomers who are being asked wait again."""
         self._scheduler.withdraw_fill(match_id)
-        kept = self._scheduler.tables.matches.get(match_id)
-        if kept is not None:
-            self.close(match_id, kept.match.queue)
+        kept_match = self._scheduler.tables.matches.get(match_id)
+        if kept_match is not None:
+            self.close(match_id, kept_match.match.queue)
 
     def count(self, queue: str) -> int:
         """Return how many matches of a queue are open."""
@@ -132,11 +132,11 @@ class BackfillSearch:
         return [*known, *self._reserved]
 
     def next(self) -> float:
-        """Return the next instant at which a match looks at all who wait."""
+        """Return the next instant at which a match looks at all waiting tickets."""
         return min([table.next_look() for table in self._tables.values()], default=math.inf)
 
     def fire(self, now: float) -> None:
-        """Let the matches whose time it is look at all who wait."""
+        """Let the matches that are due look at all waiting tickets."""
         for queue, table in self._tables.items():
             if table.take_due(now, LOOKS_MOST) and queue in self._scheduler.pools:
                 self._scheduler.dirty[queue] = None
@@ -158,17 +158,17 @@ class BackfillSearch:
     # What the scheduler asks
 
     def entered(self, ticket_id: str, queue: str) -> None:
-        """Note who has entered a queue."""
+        """Note the tickets that have entered a queue."""
         if queue in self._tables:
             self._arrived.setdefault(queue, {})[ticket_id] = None
 
     def before(self, pool: Pool) -> None:
-        """Fill the matches that come before new ones."""
+        """Fill the matches that take precedence over new ones."""
         if pool.name in self._tables:
             self._fill(pool, "high")
 
     def rival(self, pool: Pool, tickets: list[Ticket], seating: Seating) -> bool:
-        """Fill a running match with tickets of a new match where that is worth more.
+        """Fill a running match with the tickets of a new match where that is worth more.
 
         Args:
             pool: The queue's pool; its matcher has let go of the tickets.
@@ -202,7 +202,7 @@ class BackfillSearch:
         return True
 
     def after(self, pool: Pool, *, fired: bool) -> None:
-        """Fill matches with those whom the policy has left waiting."""
+        """Fill matches with tickets that the policy has left waiting."""
         if pool.name not in self._tables:
             return
         self._fill(pool, "normal")
@@ -430,6 +430,6 @@ def _described(scheduler: Scheduler, pool: Pool, base: Match, join: Join) -> Mat
         region=base.region,
         latency_delta=delta,
     )
-    if form.insisted == form.sides:
+    if form.strict_sides == form.sides:
         return match
     return replace(match, off_side=off_side(form.sides, teams))

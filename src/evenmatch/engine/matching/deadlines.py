@@ -16,11 +16,11 @@ Entry = tuple[float, int, int, str, str]
 
 
 class TimerSource(Protocol):
-    """Whatever makes the engine wake up."""
+    """Something that makes the engine wake up."""
 
     @property
     def pending(self) -> Sized:
-        """Return what it waits for, always the same object; where it is empty, nobody asks."""
+        """Return what it waits for, always the same object; while empty, `next` is not asked."""
         ...
 
     def next(self) -> float:
@@ -28,7 +28,7 @@ class TimerSource(Protocol):
 
 
 class Deadlines:
-    """Instants in order; an entry whose owner is gone is skipped.
+    """Instants in order; entries whose owner is gone are skipped.
 
     Args:
         is_alive: Whether an entry still counts.
@@ -112,7 +112,7 @@ def fill_at_deadline(pool: Pool, overdue: Ticket, now: float) -> Filled | None:
     for looked, ticket in enumerate(pool.tickets.values()):
         if room == 0 or looked >= LOOK_AT_MOST:
             break
-        if ticket.size > room or ticket.id == overdue.id or ticket.id in pool.delayed:
+        if ticket.size > room or ticket.id == overdue.id or ticket.id in pool.delayed_until:
             continue
         if any(ready_at(other, ticket) > now for other in chosen):
             continue

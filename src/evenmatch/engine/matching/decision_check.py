@@ -1,4 +1,4 @@
-"""The check of a policy's decision against format and rules (invariants I5, I6), and its match.
+"""Checks a policy's decision against format and rules (invariants I5, I6), and makes its matches.
 
 Repairs and backfill check what they put together themselves, by the same `criteria.rules`.
 """
@@ -9,7 +9,7 @@ import math
 from operator import attrgetter
 
 from evenmatch.criteria.divisions import Teams
-from evenmatch.criteria.handicap import points_given
+from evenmatch.criteria.handicap import handicap_points
 from evenmatch.criteria.objective import Seating
 from evenmatch.criteria.rules import side_of
 from evenmatch.criteria.venue import Venue
@@ -62,22 +62,22 @@ def check_grouping(
     else:
         seating = _as_divided(pool, tickets, grouping, now)
     if seating is None:
-        raise _broken(pool, unseated(pool.queue.format), ids)
+        raise _broken(pool, no_division_sentence(pool.queue.format), ids)
     if seating.ready_at > now:
         raise _broken(pool, pool.objective.rules.objection(seating.teams, now), ids)
     return tickets, seating
 
 
 def playable(pool: Pool, plan: Plan, now: float) -> Plan:
-    """Return the matches of a plan that can be played now: the world has moved on meanwhile.
+    """Return the matches of a plan that can still be played now.
 
     A ticket that is planned twice plays in the first of its matches. The divisions into teams stay
-    in `pool.seated` for the decision that follows.
+    in `Pool.planned_seatings` for the decision that follows.
 
     Complexity:
         One division into teams a match: 6 us in a duel, 70 us in 3v3, 100 us in 5v5.
     """
-    found = []
+    groups = []
     used: set[str] = set()
     for ids in plan:
         tickets = [pool.tickets[i] for i in ids if i in pool.tickets and i not in used]
@@ -86,10 +86,10 @@ def playable(pool: Pool, plan: Plan, now: float) -> Plan:
         tickets.sort(key=by_age)
         seating = _seated(pool, tickets, 0, now)
         if seating is not None and seating.ready_at <= now:
-            pool.seated[tuple([ticket.id for ticket in tickets])] = seating
+            pool.planned_seatings[tuple([ticket.id for ticket in tickets])] = seating
             used.update(ids)
-            found.append(ids)
-    return tuple(found)
+            groups.append(ids)
+    return tuple(groups)
 
 
 def _as_divided(
@@ -103,20 +103,22 @@ def _as_divided(
     teams = tuple([tuple([by_id[each] for each in team]) for team in grouping.teams or ()])
     if len(teams) != len(form.players):
         return None
-    for number, (least, team, most) in enumerate(zip(form.least, teams, form.players, strict=True)):
+    for number, (least, team, most) in enumerate(
+        zip(form.least_players, teams, form.players, strict=True)
+    ):
         if not least <= sum([ticket.size for ticket in team]) <= most:
             return None
-        if form.insisted and any(side_of(t) not in ("", form.sides[number]) for t in team):
+        if form.strict_sides and any(side_of(t) not in ("", form.sides[number]) for t in team):
             return None
     return pool.objective.judge(teams, now)
 
 
 def _seated(pool: Pool, tickets: list[Ticket], bots: int, now: float) -> Seating | None:
     """Return the division of tickets, given by age; None if they do not fill the teams."""
-    if pool.seated and not bots:
-        known = pool.seated.get(tuple([ticket.id for ticket in tickets]))
-        if known is not None:
-            return known
+    if pool.planned_seatings and not bots:
+        planned = pool.planned_seatings.get(tuple([ticket.id for ticket in tickets]))
+        if planned is not None:
+            return planned
     return pool.objective.seat(tickets, bots, now) if tickets else None
 
 
@@ -124,7 +126,7 @@ def describe(
     match_id: str, pool: Pool, tickets: list[Ticket], seating: Seating, bots: int, now: float
 ) -> Match:
     """Return the match that a division makes now, with its cost, handicap and venue."""
-    given, venues = pool.queue.handicap, pool.objective.venues
+    handicap, venues = pool.queue.handicap, pool.objective.venues
     form = pool.queue.format
     venue = NOWHERE if venues.are_none else venues.of(seating.teams, now)
     return Match(
@@ -137,28 +139,30 @@ def describe(
         bots,
         pool.objective.cost(seating, bots, now),
         seating.quality,
-        handicap=points_given(given, seating.teams, bots) if given is not None else None,
+        handicap=handicap_points(handicap, seating.teams, bots) if handicap is not None else None,
         roles=seating.roles,
         region=venue.region,
         latency_delta=venue.delta,
         hosts=venue.hosts,
-        off_side=off_side(form.sides, seating.teams) if form.sides and not form.insisted else None,
+        off_side=off_side(form.sides, seating.teams)
+        if form.sides and not form.strict_sides
+        else None,
         wide=pool.says_wide and pool.is_wide(seating.teams),
     )
 
 
 def off_side(sides: tuple[str, ...], teams: Teams) -> tuple[str, ...] | None:
-    """Return the tickets that are on another side than they asked for; None if none is."""
-    found = [
+    """Return the tickets that got another side than they wished for; None if there are none."""
+    tickets_off_side = [
         ticket.id
         for name, team in zip(sides, teams, strict=True)
         for ticket in team
         if side_of(ticket) not in ("", name)
     ]
-    return tuple(found) or None
+    return tuple(tickets_off_side) or None
 
 
-def unseated(form: Format) -> str:
+def no_division_sentence(form: Format) -> str:
     """Return what is wrong with tickets that have no division, in words."""
     if form.roles:
         return "the tickets do not fill the teams with the roles that players accept"

@@ -1,4 +1,4 @@
-"""Jobs that queues asked for: what the engine keeps of them, and what it believes of their plans.
+"""The engine's view of jobs: what it keeps of each one, and how far it trusts its plan.
 
     decision with a job --> asked --> taken by the shell --> settled
                               `--------------+--> forgotten (configured, paused, recovered, failed)
@@ -23,18 +23,18 @@ Plan = tuple[tuple[str, ...], ...]
 
 
 class RunningJob(msgspec.Struct, frozen=True):
-    """A job at work, under the number that the engine gave it."""
+    """A job that is being solved, under its number."""
 
     number: int
     queue: str
     job: Job
 
     def solve(self) -> JobResult:
-        """Return the plan, one part after the other."""
+        """Return the plan after solving the parts one by one."""
         return self.plan([self.job.solve(part) for part in range(self.job.parts)])
 
     def plan(self, results: Sequence[object]) -> JobResult:
-        """Return the plan that the parts' results make, in order of the parts.
+        """Combine the results of the parts, in their order, into the plan.
 
         Raises:
             PolicyError: The job does not make a plan of them.
@@ -50,7 +50,7 @@ class RunningJob(msgspec.Struct, frozen=True):
         return result
 
     def settle(self, plan: JobResult, now: float) -> Settle:
-        """Return the input that hands a plan in."""
+        """Return the input that brings the plan to the engine."""
         return Settle(now, self.queue, self.number, plan.matches, dict(plan.data))
 
 
@@ -67,7 +67,7 @@ def _is_group(group: object) -> bool:
 
 
 class JobSlot:
-    """A queue's place for one job.
+    """The place of a queue for its one job.
 
     Args:
         is_declared: Whether its policy says that it has jobs.
@@ -79,7 +79,7 @@ class JobSlot:
         self.asked_at = -math.inf
 
     def objection(self, job: Job, now: float, fired: bool) -> str:
-        """Return why this job may not be asked for now; "" if it may."""
+        """Return why this job may not be requested now; "" if it may."""
         if not self.is_declared:
             return "a policy that asks for jobs says so with jobs = True"
         if not fired:
@@ -95,6 +95,6 @@ class JobSlot:
         return ""
 
     def begin(self, running: RunningJob, now: float) -> RunningJob:
-        """Note that a job runs, asked for now."""
+        """Note that a job which was requested now is running."""
         self.running, self.asked_at = running, now
         return running

@@ -1,4 +1,4 @@
-"""When the counts of a `pair_limit` fall while a ticket waits, so that it is given newer ones.
+"""Renews the `pair_limit` counts of a waiting ticket at the instants at which they fall.
 
 The counts of a waiting ticket never rise; they fall when a match has become older than the rule's
 `within`. At that instant the ticket is refreshed, as by an update of its facts.
@@ -30,7 +30,7 @@ class MeetingCounts:
         scheduler.add_timer(self)
 
     def resume(self) -> None:
-        """Begin anew after recovery; what fell while nobody looked is looked at at once."""
+        """Start over after recovery; counts that fell meanwhile are renewed at once."""
         self.pending.clear()
         for ticket_id in self._scheduler.tables.waiting:
             if self._falls_at(ticket_id, -math.inf) < math.inf:

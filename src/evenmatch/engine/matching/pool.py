@@ -29,62 +29,62 @@ from evenmatch.policies.base import (
     Memory,
     Policy,
 )
-from evenmatch.policies.hooks import check_conditions, has_jobs, listens, rules_of, said
+from evenmatch.policies.hooks import check_conditions, has_jobs, hook_value, listens, rules_of
 
 
 class Pool:
-    """One queue at work.
+    """The waiting tickets of one queue, and its matcher.
 
     Args:
         queue: As configured; the policy's own rules are added.
-        chosen: The policy.
+        policy: The policy.
         seed: Root of the policy's chance.
         memory: What the matcher knew, after a restart.
     """
 
     def __init__(
-        self, queue: Queue, chosen: Policy, *, seed: int, memory: Memory | None = None
+        self, queue: Queue, policy: Policy, *, seed: int, memory: Memory | None = None
     ) -> None:
         self.name = queue.name
-        if not isinstance(chosen, FunctionPolicy):
-            check_conditions(chosen, queue)
-        rules = queue.rules + rules_of(chosen, queue)
+        if not isinstance(policy, FunctionPolicy):
+            check_conditions(policy, queue)
+        rules = queue.rules + rules_of(policy, queue)
         self.queue = msgspec.structs.replace(queue, rules=rules)
-        self.policy = chosen
+        self.policy = policy
         self.objective = Objective(self.queue)
         # What the rules say of pairs, and the criteria at the least, for whole columns of tickets.
         self.pairs = PairTable(self.objective.rules)
-        self.least = LeastCost(self.objective)
-        self.columns = WaitingColumns(self.objective, self.pairs, self.least)
+        self.least_cost = LeastCost(self.objective)
+        self.columns = WaitingColumns(self.objective, self.pairs, self.least_cost)
         # The matcher gets the queue as configured: it adds its own rules itself.
-        self.matcher = chosen.matcher(queue, seed=seed, memory=memory)
+        self.matcher = policy.matcher(queue, seed=seed, memory=memory)
         self._hears_arrivals = listens(self.matcher, "announce")
         # Few policies have a word for wide duels; the others are not asked.
-        self.says_wide = getattr(chosen, "is_wide", None) is not None
+        self.says_wide = getattr(policy, "is_wide", None) is not None
         # Seconds ahead that the policy wants to be told of arrivals; 0 if it has no use for them.
-        self.horizon = float(said(chosen, "horizon")) if self._hears_arrivals else 0.0
-        self.slot = JobSlot(has_jobs(chosen))
+        self.horizon = float(hook_value(policy, "horizon")) if self._hears_arrivals else 0.0
+        self.slot = JobSlot(has_jobs(policy))
         self.tickets: dict[str, Ticket] = {}
         # Tickets that wait here but are kept from the matcher, and until when.
-        self.held: dict[str, float] = {}
+        self.held_until: dict[str, float] = {}
         # Newcomers whom `commit_jitter` keeps from the matcher, and until when.
-        self.delayed: dict[str, float] = {}
+        self.delayed_until: dict[str, float] = {}
         self._seed = seed
         self._newest = 0
         # The matches of the plan that is being settled, by their tickets in order of age.
-        self.seated: dict[tuple[str, ...], Seating] = {}
+        self.planned_seatings: dict[tuple[str, ...], Seating] = {}
         self.wake_at = math.inf
         self.fault: PolicyError | None = None
 
     @classmethod
     def stopped(cls, queue: Queue, why: str) -> Pool:
-        """Return a pool whose policy is not to be had: it keeps tickets and makes no matches."""
+        """Return a pool whose policy cannot be loaded: it keeps tickets and makes no matches."""
         pool = cls(queue, FunctionPolicy(_no_matches), seed=0)
         pool.fault = PolicyError(f"policy {queue.policy} of queue {queue.name}: {why}")
         return pool
 
     def enter(self, ticket: Ticket, now: float) -> None:
-        """Take a ticket in, in the place that its age gives it."""
+        """Add a ticket, in the place that its age gives it."""
         if ticket.sequence > self._newest:
             self._newest = ticket.sequence
             self.tickets[ticket.id] = ticket
@@ -95,7 +95,7 @@ class Pool:
         if self.queue.commit_jitter:
             until = let_in_at(ticket, self.queue, self._seed)
             if until > now:
-                self.delayed[ticket.id] = until
+                self.delayed_until[ticket.id] = until
                 return
         self.give(ticket, now)
 
@@ -108,16 +108,16 @@ class Pool:
         self.tickets = dict(zip(names, tickets, strict=True))
 
     def let_in(self, ticket_id: str, now: float) -> None:
-        """Let the matcher have a newcomer whose delay is over."""
-        del self.delayed[ticket_id]
+        """Show the matcher a newcomer whose delay is over."""
+        del self.delayed_until[ticket_id]
         self.give(self.tickets[ticket_id], now)
 
     def is_kept(self, ticket_id: str) -> bool:
-        """Return whether a ticket waits here without the matcher's knowing of it."""
-        return ticket_id in self.held or ticket_id in self.delayed
+        """Return whether a waiting ticket is kept from the matcher."""
+        return ticket_id in self.held_until or ticket_id in self.delayed_until
 
     def give(self, ticket: Ticket, now: float) -> None:
-        """Let the matcher have a ticket that waits here."""
+        """Show the matcher a waiting ticket."""
         if self.fault is None:
             try:
                 self.matcher.enter(ticket, now)
@@ -125,8 +125,8 @@ class Pool:
                 self._fail("enter", error)
 
     def release(self, now: float) -> None:
-        """Let the matcher have all tickets that were kept from it."""
-        held, self.held = self.held, {}
+        """Show the matcher all tickets that were kept from it."""
+        held, self.held_until = self.held_until, {}
         for ticket_id in held:
             self.give(self.tickets[ticket_id], now)
 
@@ -134,8 +134,8 @@ class Pool:
         """Forget a ticket that ended or was matched elsewhere."""
         del self.tickets[ticket_id]
         was_kept = self.is_kept(ticket_id)
-        self.held.pop(ticket_id, None)
-        self.delayed.pop(ticket_id, None)
+        self.held_until.pop(ticket_id, None)
+        self.delayed_until.pop(ticket_id, None)
         if not was_kept and self.fault is None:
             try:
                 self.matcher.leave(ticket_id, now)
@@ -143,27 +143,27 @@ class Pool:
                 self._fail("leave", error)
 
     def announce(self, ticket: Ticket, now: float) -> None:
-        """Tell the matcher of a ticket that is said to come, and let it decide at once.
+        """Announce a ticket to the matcher, and let it decide at once.
 
         A ticket that the queue would refuse is not announced.
         """
         if self._hears_arrivals and self.fault is None and fits(ticket, self.objective):
             try:
-                said(self.matcher, "announce")(ticket, now)
+                hook_value(self.matcher, "announce")(ticket, now)
                 self.wake_at = now
             except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
                 self._fail("announce", error)
 
     def confirmed(self, seconds: float, now: float) -> None:
-        """Tell the matcher that a match is made so long after it was proposed first."""
+        """Tell the matcher that a match was confirmed, so long after it was proposed."""
         if self.fault is None:
             try:
-                said(self.matcher, "confirmed")(seconds, now)
+                hook_value(self.matcher, "confirmed")(seconds, now)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
                 self._fail("confirmed", error)
 
     def decide(self, now: float, fired: bool) -> Decision:
-        """Return the matcher's decision, and note when it wants to be asked again.
+        """Return the matcher's decision, and note when it asks to be woken.
 
         Once the policy has failed, it decides nothing.
         """
@@ -179,11 +179,11 @@ class Pool:
         return decision
 
     def begin(self, job: Job, number: int, now: float) -> RunningJob:
-        """Note that a job was asked for now, under this number."""
+        """Note that a job was requested now, under this number."""
         return self.slot.begin(RunningJob(number, self.name, job), now)
 
     def settle(self, result: JobResult, now: float) -> Decision:
-        """Return the matcher's decision on what is left of a plan; its job is over."""
+        """Return the matcher's decision on the playable rest of a plan; its job is over."""
         self.slot.running, decision = None, NOTHING
         try:
             decision = check_decision(self, self.matcher.settle(result, now), now, False)
@@ -195,12 +195,12 @@ class Pool:
         return decision
 
     def fail_job(self, error: BaseException) -> None:
-        """Stop asking the policy, because the job that runs for it failed."""
+        """Stop asking the policy, because its job failed."""
         self.wake_at = math.inf
         self._fail("its job", error)
 
     def stop(self, fault: PolicyError) -> None:
-        """Ask the policy no more; a job that runs for it is forgotten."""
+        """Stop asking the policy; a running job is forgotten."""
         self.fault, self.slot.running = fault, None
 
     def memory(self) -> Memory:
@@ -221,7 +221,7 @@ class Pool:
         if self.fault is not None:
             return {}
         try:
-            return dict(said(self.matcher, "starts")())
+            return dict(hook_value(self.matcher, "starts")())
         except (Exception, SystemExit):  # noqa: BLE001 - a policy may be anybody's code
             return {}
 
@@ -233,7 +233,7 @@ class Pool:
         if self.fault is not None:
             return None
         try:
-            return said(self.matcher, "promise")(ticket_id, now)
+            return hook_value(self.matcher, "promise")(ticket_id, now)
         except (Exception, SystemExit):  # noqa: BLE001 - a policy may be anybody's code
             return None
 
@@ -247,7 +247,7 @@ class Pool:
         if not all(isinstance(each, float | int) for each in ratings):
             return False
         try:
-            return bool(said(self.policy, "is_wide")(*ratings))
+            return bool(hook_value(self.policy, "is_wide")(*ratings))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
             self._fail("is_wide", error)
             return False
@@ -280,7 +280,7 @@ class Pool:
         for other in self.tickets.values():
             if (
                 other.id != ticket.id
-                and other.id not in self.delayed
+                and other.id not in self.delayed_until
                 and ready_at(other, ticket) <= now
             ):
                 return other.age_key

@@ -1,4 +1,4 @@
-"""The scheduler: the pools at work, who waits in them, and the matches that come of decisions.
+"""The scheduler runs the pools: it lets tickets in and out, and turns decisions into matches.
 
 The engine hands inputs to those who understand them (`acceptance`, `backfill`, `outcomes`); all of
 them share one scheduler. Whatever happens is an event, which `emit` folds into the tables at once.
@@ -46,7 +46,7 @@ Resolve = Callable[[Queue], Policy]
 Watch = Callable[[Queue, Matcher], Matcher]
 """Puts something around a matcher that decides nothing, such as a stopwatch."""
 
-Found = tuple[list[Ticket], Seating, int]
+SeatedGroup = tuple[list[Ticket], Seating, int]
 """Tickets by age, their division, and the number of bots."""
 
 
@@ -102,7 +102,7 @@ class Scheduler:
         self.format = FORMAT
         self.events: list[Event] = []
         self.dirty: dict[str, None] = {}
-        self.asked: dict[str, RunningJob] = {}
+        self.requested_jobs: dict[str, RunningJob] = {}
         self.deadlines = Deadlines(self.waits)
         self.match_ends = Deadlines(self._is_live)
         self.answers = Deadlines(self._is_proposed)
@@ -131,9 +131,9 @@ class Scheduler:
         self._skips_to = -math.inf
         self._input: Input = Advance(0.0)
 
-    def begin(self, given: Input) -> None:
+    def begin(self, input_: Input) -> None:
         """Begin with an input; its events start empty."""
-        self._input, self.now, self.events = given, given.now, []
+        self._input, self.now, self.events = input_, input_.now, []
         if self._fresh:
             self._fresh.clear()
         if self.evaluated:
@@ -174,9 +174,9 @@ class Scheduler:
             return []
         return [name for name, pool in self.pools.items() if pool.wake_at <= now]
 
-    def skip(self, given: Skip) -> None:
+    def skip(self, skip: Skip) -> None:
         """Wake no pool before an instant; deadlines until then let theirs decide."""
-        self._skips_to = given.until
+        self._skips_to = skip.until
         self.emit(Skipped())
 
     # Pools
@@ -199,9 +199,9 @@ class Scheduler:
         for timer in (self.deadlines, self.releases, self.commits):
             timer.clear()
         for name in same:
-            for ticket_id, until in pools[name].held.items():
+            for ticket_id, until in pools[name].held_until.items():
                 self.releases.add((until, 0, 0, ticket_id, name))
-            for ticket_id, until in pools[name].delayed.items():
+            for ticket_id, until in pools[name].delayed_until.items():
                 self.commits.add((until, 0, 0, ticket_id, name))
         waiting = [row for row in self.tables.waiting.values() if row.match is None]
         for row in sorted(waiting, key=lambda row: row.ticket.age_key):
@@ -221,13 +221,13 @@ class Scheduler:
             pool = self.pools[name]
             if name not in same:
                 pool.enter(ticket, self.now)
-                if pool.delayed and (until := pool.delayed.get(ticket.id)) is not None:
+                if pool.delayed_until and (until := pool.delayed_until.get(ticket.id)) is not None:
                     self.commits.add((until, ticket.sequence, 0, ticket.id, name))
                 else:
                     # Only proposals that there are already may have free seats for newcomers.
                     if self.tables.proposals:
                         self._fresh.setdefault(name, []).append(ticket.id)
-                    if pool.held:
+                    if pool.held_until:
                         self._release(pool)
             if (wait_max := pool.queue.wait_max) is not None:
                 deadline = ticket.enqueued_at + wait_max
@@ -311,18 +311,18 @@ class Scheduler:
                 self.make_match(pool, (tickets, seating, grouping.bots), decided=True)
         if decision.job is not None:
             number = self.tables.counters.jobs + 1
-            self.asked[pool.name] = pool.begin(decision.job, number, self.now)
+            self.requested_jobs[pool.name] = pool.begin(decision.job, number, self.now)
             self.emit(JobAsked(pool.name, number))
 
-    def make_match(self, pool: Pool, found: Found, *, decided: bool) -> None:
+    def make_match(self, pool: Pool, group: SeatedGroup, *, decided: bool) -> None:
         """Make a match, or propose it where the queue has a ready-check.
 
         Args:
             pool: The queue's pool.
-            found: The tickets and their division.
+            group: The tickets and their division.
             decided: Whether the matcher decided it, which knows then that they have left.
         """
-        tickets, seating, bots = found
+        tickets, seating, bots = group
         match = describe(self.next_match_id(), pool, tickets, seating, bots, self.now)
         waiting = self.tables.waiting
         # Noted before the match is made: then its tickets have no rows any more.
@@ -357,19 +357,27 @@ class Scheduler:
     def settle(self, match: Match) -> None:
         """Make a match final."""
         self.emit(Matched(match))
-        kept = self.tables.matches[match.id]
-        whole = kept if match.extends is None else self.tables.matches[match.extends]
+        row = self.tables.matches[match.id]
+        whole = row if match.extends is None else self.tables.matches[match.extends]
         if whole.assignment is not None:
             self.emit(Assigned(match.id, whole.assignment))
-        if kept.live:
-            self.watch_match(kept)
+        if row.live:
+            self.watch_match(row)
         if whole.match.id in self.tables.rosters:
             self.on_made(whole.match.id)
 
-    def watch_match(self, kept: KeptMatch) -> None:
+    def watch_match(self, kept_match: KeptMatch) -> None:
         """Note when a live match ends by itself."""
-        if kept.live:
-            self.match_ends.add((kept.ends_at, kept.made, 0, kept.match.id, kept.match.queue))
+        if kept_match.live:
+            self.match_ends.add(
+                (
+                    kept_match.ends_at,
+                    kept_match.made,
+                    0,
+                    kept_match.match.id,
+                    kept_match.match.queue,
+                )
+            )
 
     def watch_proposal(self, proposal: Proposal) -> None:
         """Note when the answers of a proposal are due, and the end of its repair."""
@@ -391,7 +399,7 @@ class Scheduler:
         for ticket in tickets:
             if ticket is not newest:
                 pool.give(ticket, self.now)
-        pool.held[newest.id] = until
+        pool.held_until[newest.id] = until
         self.releases.add((until, newest.sequence, 0, newest.id, pool.name))
         self.dirty[pool.name] = None
 
@@ -402,15 +410,15 @@ class Scheduler:
             self.dirty[name] = None
         for *_, ticket_id, name in self.commits.take_due(self.now):
             # A ticket that was let out and in again since has two entries here.
-            if ticket_id in self.pools[name].delayed:
+            if ticket_id in self.pools[name].delayed_until:
                 self.pools[name].let_in(ticket_id, self.now)
                 self._fresh.setdefault(name, []).append(ticket_id)
                 self.dirty[name] = None
 
     def _release(self, pool: Pool) -> None:
         """Let all tickets take part that were kept aside; free seats are offered to them too."""
-        if pool.held:
-            self._fresh.setdefault(pool.name, []).extend(pool.held)
+        if pool.held_until:
+            self._fresh.setdefault(pool.name, []).extend(pool.held_until)
             pool.release(self.now)
 
     def waits(self, entry: Entry) -> bool:
@@ -420,15 +428,15 @@ class Scheduler:
 
     def _is_held(self, entry: Entry) -> bool:
         pool = self.pools.get(entry[4])
-        return pool is not None and pool.held.get(entry[3]) == entry[0]
+        return pool is not None and pool.held_until.get(entry[3]) == entry[0]
 
     def _is_delayed(self, entry: Entry) -> bool:
         pool = self.pools.get(entry[4])
-        return pool is not None and pool.delayed.get(entry[3]) == entry[0]
+        return pool is not None and pool.delayed_until.get(entry[3]) == entry[0]
 
     def _is_live(self, entry: Entry) -> bool:
-        kept = self.tables.matches.get(entry[3])
-        return kept is not None and kept.live
+        row = self.tables.matches.get(entry[3])
+        return row is not None and row.live
 
     def _is_proposed(self, entry: Entry) -> bool:
         proposal = self.tables.proposals.get(entry[3])

@@ -1,4 +1,4 @@
-"""Who waits in a pool, as columns of numbers, so that one pass compares all of them with a match.
+"""The tickets of a pool as columns of numbers, so that one pass compares all with a match.
 
 A ticket's numbers are made once, when it is looked at for the first time, and kept while it waits.
 Repairs of failed ready-checks and running matches with free seats look at the same columns.
@@ -64,11 +64,11 @@ class WaitingColumns:
     Args:
         objective: The queue's.
         pairs: What its rules say of pairs.
-        least: Its criteria at the least.
+        least_cost: Its criteria at the least.
     """
 
-    def __init__(self, objective: Objective, pairs: PairTable, least: LeastCost) -> None:
-        self._pairs, self._least = pairs, least
+    def __init__(self, objective: Objective, pairs: PairTable, least_cost: LeastCost) -> None:
+        self._pairs, self._least = pairs, least_cost
         self.regions = RegionTable(objective.rules)
         self.compared = _compared(objective.queue)
         self._queue = objective.queue
@@ -77,7 +77,7 @@ class WaitingColumns:
         self.seats = self._new_seats()
         self._rows: dict[str, int] = {}
         self._held: list[Ticket] = []
-        ends = np.cumsum([pairs.columns, least.columns, len(self.compared), 1, 1, 1])
+        ends = np.cumsum([pairs.columns, least_cost.columns, len(self.compared), 1, 1, 1])
         self._parts = tuple(int(end) for end in ends)
         self._numbers: Floats = np.empty((0, self._parts[-1]))
         self._places: Floats = np.empty((0, 0))
@@ -141,7 +141,7 @@ class WaitingColumns:
 
     def _new_seats(self) -> SeatCompletion:
         form = self._queue.format
-        return seats_of(self._queue, frozenset(form.sides).difference(form.insisted))
+        return seats_of(self._queue, frozenset(form.sides).difference(form.strict_sides))
 
     def _row(self, ticket: Ticket) -> int:
         row = self._rows.get(ticket.id)

@@ -1,11 +1,11 @@
-"""Ladders: which queues share ratings, and what is known of players who come without one."""
+"""Ladders: which queues share ratings, and how players without a rating are rated."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
 from evenmatch.engine.matching.scheduler import Scheduler
-from evenmatch.engine.state.stored_ratings import aged
+from evenmatch.engine.state.stored_ratings import aged_rating
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import AgedRating, Result
 from evenmatch.model.queue import Queue
@@ -17,7 +17,7 @@ new ratings; without results to what resting makes of them. `ratings.periods.rat
 
 
 class Ladders:
-    """The ladders that are rated now.
+    """The ladders that are rated at present.
 
     Args:
         scheduler: Where the engine works.
@@ -61,7 +61,7 @@ class Ladders:
         return bool(self._rated())
 
     def known_of(self, new: NewTicket) -> dict[str, Rating]:
-        """Return the ratings of a ticket's players who come without one.
+        """Return the stored ratings of those players of a ticket who bring none.
 
         They are those of the first of its queues whose ladder is rated; a player who is not known
         gets a newcomer's. What the caller says of a player or of the party is left as it is.
@@ -82,7 +82,7 @@ class Ladders:
         }
 
     def rating_of(self, ladder: str, player: str, now: float) -> Rating | None:
-        """Return what is stored of a player, as uncertain as it is now; None if nothing is."""
+        """Return the stored rating of a player, as uncertain as it is now, or None."""
         known = ladder in self._rated()
         if not known or player not in self._scheduler.tables.ratings.get(ladder, {}):
             return None
@@ -102,24 +102,24 @@ class Ladders:
         queue = self._rated()[ladder]
         assert self._rate is not None
         assert queue.rating is not None
-        found = aged(
+        rating = aged_rating(
             self._scheduler.tables.ratings.get(ladder, {}).get(player), now, queue.rating_period
         )
-        if found.rating is None:
+        if rating.rating is None:
             if ladder not in self._newcomers:
-                self._newcomers[ladder] = self._rate(queue.rating, {"": found}, ())[""]
+                self._newcomers[ladder] = self._rate(queue.rating, {"": rating}, ())[""]
             return self._newcomers[ladder]
-        if found.periods == 0:
-            return found.rating
-        return self._rate(queue.rating, {player: found}, ())[player]
+        if rating.periods == 0:
+            return rating.rating
+        return self._rate(queue.rating, {player: rating}, ())[player]
 
 
 def _check_format(rate: Rate, queue: Queue, system: str) -> None:
     """Try the rating system on a match of the queue."""
     numbers = iter(range(queue.format.k))
     teams = tuple(tuple(str(next(numbers)) for _ in range(n)) for n in queue.format.players)
-    known = {player: AgedRating() for team in teams for player in team}
+    ratings = {player: AgedRating() for team in teams for player in team}
     try:
-        rate(system, known, (Result(teams, tuple(range(1, len(teams) + 1))),))
+        rate(system, ratings, (Result(teams, tuple(range(1, len(teams) + 1))),))
     except ConfigError as error:
         raise ConfigError(f"queue {queue.name}: rating {system}: {error}") from None

@@ -27,7 +27,7 @@ from evenmatch.engine.matching.scheduler import Scheduler
 from evenmatch.engine.outcomes.rating_ladders import Rate
 from evenmatch.engine.state.rows import KeptMatch, Period, StoredRating
 from evenmatch.engine.state.state import Tables
-from evenmatch.engine.state.stored_ratings import aged, period_of
+from evenmatch.engine.state.stored_ratings import aged_rating, period_of
 from evenmatch.errors import (
     InvalidOutcome,
     NotInMatch,
@@ -60,7 +60,7 @@ SLICE_EVERY = 0.0625
 
 
 class OutcomeReports:
-    """The part of the engine that hears of outcomes.
+    """Judges reports of outcomes, and has ratings computed.
 
     Args:
         scheduler: Where the engine works.
@@ -75,7 +75,7 @@ class OutcomeReports:
         scheduler.add_timer(self._judged)
 
     def next(self) -> float:
-        """Return the next instant at which ratings are due; inf if none are."""
+        """Return the next instant at which ratings are due; inf if there is none."""
         tables, at = self._scheduler.tables, math.inf
         for period in tables.closing.values():
             at = min(at, period.ends_at)
@@ -84,12 +84,12 @@ class OutcomeReports:
                 at = min(at, _due_at(period))
         return at
 
-    def watch(self, kept: KeptMatch) -> None:
-        """See to it that reports on a match are judged; for recovery too."""
-        if _is_reported(kept):
-            assert kept.outcome is not None
-            match = kept.match
-            self._judged.add((kept.outcome.until, kept.made, 0, match.id, match.queue))
+    def watch(self, kept_match: KeptMatch) -> None:
+        """Schedule the judgement of the reports on a match; recovery calls it too."""
+        if _is_reported(kept_match):
+            assert kept_match.outcome is not None
+            match = kept_match.match
+            self._judged.add((kept_match.outcome.until, kept_match.made, 0, match.id, match.queue))
 
     def advance(self) -> None:
         """Judge reports, end periods and rate slices that are due."""
@@ -103,8 +103,8 @@ class OutcomeReports:
         for ladder in [name for name, period in tables.closing.items() if period.ends_at <= now]:
             self._rate_slice(ladder, tables.closing[ladder])
 
-    def hear(self, given: Outcome, kept: KeptMatch) -> None:
-        """Take what the service or a player says of a match.
+    def hear(self, outcome: Outcome, kept_match: KeptMatch) -> None:
+        """Take a report of the service or of a player.
 
         Raises:
             InvalidOutcome: It does not fit the match.
@@ -114,46 +114,46 @@ class OutcomeReports:
             OutcomeDisputed: A player reports after the players could not agree in time.
             Overloaded: More outcomes wait to be rated than can be kept.
         """
-        if kept.void is not None:
+        if kept_match.void is not None:
             raise TooLate(
-                f"match {kept.match.id} was called off: its tickets wait again, and no outcome "
-                f"of it counts",
-                match=kept.match.id,
+                f"match {kept_match.match.id} was called off: its tickets wait again, and no "
+                f"outcome of it counts",
+                match=kept_match.match.id,
             )
-        lineup = lineup_of(self._scheduler.tables, kept)
-        result = result_of(given, lineup.match, lineup.left)
-        told = kept.outcome
+        lineup = lineup_of(self._scheduler.tables, kept_match)
+        result = result_of(outcome, lineup.match, lineup.left)
+        told = kept_match.outcome
         if told is not None and told.state == "counted":
             if told.result != result:
                 raise OutcomeDiffers(
-                    f"match {kept.match.id} already has another outcome, which stays",
-                    match=kept.match.id,
+                    f"match {kept_match.match.id} already has another outcome, which stands",
+                    match=kept_match.match.id,
                 )
             return
-        if given.player is None:
-            self._check_room(kept)
-            self._count(kept, result)
+        if outcome.player is None:
+            self._check_room(kept_match)
+            self._count(kept_match, result)
         else:
-            self._report(given.player, kept, lineup, result)
+            self._report(outcome.player, kept_match, lineup, result)
 
-    def reconsider(self, kept: KeptMatch) -> None:
-        """Count an outcome on which all who are left in a match agree, after others left it."""
-        if _is_reported(kept):
-            self._count_agreed(kept)
+    def reconsider(self, kept_match: KeptMatch) -> None:
+        """Count an outcome on which all remaining players agree, after others left the match."""
+        if _is_reported(kept_match):
+            self._count_agreed(kept_match)
 
-    def _report(self, player: str, kept: KeptMatch, lineup: Lineup, result: Result) -> None:
-        match, told = kept.match, kept.outcome or MatchOutcome("reported")
+    def _report(self, player: str, kept_match: KeptMatch, lineup: Lineup, result: Result) -> None:
+        match, outcome = kept_match.match, kept_match.outcome or MatchOutcome("reported")
         if all(player not in team for team in lineup.match.players):
             raise NotInMatch(
                 f"player {player[:64]!r} is not in match {match.id}",
                 where="/player",
                 match=match.id,
             )
-        before = told.reports.get(player)
+        before = outcome.reports.get(player)
         if before is not None and lineup.retold(before) != result:
             raise OutcomeDiffers(
-                f"player {player[:64]!r} has reported another outcome of match {match.id}, which "
-                f"stays",
+                f"player {player[:64]!r} has already reported another outcome of match {match.id}, "
+                f"which stands",
                 match=match.id,
             )
         if before is not None:
@@ -165,66 +165,68 @@ class OutcomeReports:
                 where="/player",
                 match=match.id,
             )
-        if told.state == "disputed":
+        if outcome.state == "disputed":
             raise OutcomeDisputed(
-                f"the players of match {match.id} did not agree in time; the game's own service "
-                f"can still report the outcome",
+                f"the players of match {match.id} did not agree in time; only the game's backend "
+                f"can report the outcome now",
                 match=match.id,
             )
-        self._check_room(kept)
-        until = told.until if told.reports else round_up(self._scheduler.now + REPORTS_LAST)
+        self._check_room(kept_match)
+        until = outcome.until if outcome.reports else round_up(self._scheduler.now + REPORTS_LAST)
         self._emit(Reported(match.id, player, result, until))
-        kept = self._scheduler.tables.matches[match.id]
-        if not told.reports:
-            self.watch(kept)
-        self._count_agreed(kept)
+        kept_match = self._scheduler.tables.matches[match.id]
+        if not outcome.reports:
+            self.watch(kept_match)
+        self._count_agreed(kept_match)
 
-    def _count_agreed(self, kept: KeptMatch) -> None:
+    def _count_agreed(self, kept_match: KeptMatch) -> None:
         """Count the outcome of a match if all who have not left it have said the same."""
-        assert kept.outcome is not None
-        lineup = lineup_of(self._scheduler.tables, kept)
-        heard = lineup.heard(kept.outcome.reports)
+        assert kept_match.outcome is not None
+        lineup = lineup_of(self._scheduler.tables, kept_match)
+        heard = lineup.heard(kept_match.outcome.reports)
         result = _agreed(heard)
         if result is not None and len(heard) == sum(map(len, lineup.staying)):
-            self._count(kept, result)
+            self._count(kept_match, result)
 
-    def _judge(self, kept: KeptMatch) -> None:
+    def _judge(self, kept_match: KeptMatch) -> None:
         """Count what the players who reported agree on, or call the match disputed."""
-        assert kept.outcome is not None
-        lineup = lineup_of(self._scheduler.tables, kept)
-        heard, teams = lineup.heard(kept.outcome.reports), lineup.staying
+        assert kept_match.outcome is not None
+        lineup = lineup_of(self._scheduler.tables, kept_match)
+        heard, teams = lineup.heard(kept_match.outcome.reports), lineup.staying
         sides = sum(any(player in heard for player in team) for team in teams)
         result = _agreed(heard)
         if result is not None and sides >= min(2, sum(map(bool, teams))):
-            self._count(kept, result)
+            self._count(kept_match, result)
         else:
-            self._emit(Disputed(kept.match.id))
-            self._finish(kept)
+            self._emit(Disputed(kept_match.match.id))
+            self._finish(kept_match)
 
-    def _count(self, kept: KeptMatch, result: Result) -> None:
-        queue = self._rating_queue(kept)
-        is_rated = not kept.match.bots and all(result.teams)
+    def _count(self, kept_match: KeptMatch, result: Result) -> None:
+        queue = self._rating_queue(kept_match)
+        is_rated = not kept_match.match.bots and all(result.teams)
         if queue is None or not is_rated:
-            self._emit(Counted(kept.match.id, result))
+            self._emit(Counted(kept_match.match.id, result))
         elif queue.rating_period is None:
-            self._emit(Counted(kept.match.id, result))
+            self._emit(Counted(kept_match.match.id, result))
             self._rate_now(queue, result)
         else:
-            self._collect(queue, Counted(kept.match.id, result, queue.rated_in))
-        self._finish(kept)
+            self._collect(queue, Counted(kept_match.match.id, result, queue.rated_in))
+        self._finish(kept_match)
 
-    def _finish(self, kept: KeptMatch) -> None:
-        if kept.live:
-            self._emit(Finished(kept.match.id, "outcome"))
+    def _finish(self, kept_match: KeptMatch) -> None:
+        if kept_match.live:
+            self._emit(Finished(kept_match.match.id, "outcome"))
 
     def _rate_now(self, queue: Queue, result: Result) -> None:
         assert self._rate is not None
         assert queue.rating is not None
         rows = self._scheduler.tables.ratings.get(queue.rated_in, {})
         players = [player for team in result.teams for player in team]
-        known = {player: aged(rows.get(player), self._scheduler.now, None) for player in players}
+        ratings = {
+            player: aged_rating(rows.get(player), self._scheduler.now, None) for player in players
+        }
         self._emit(
-            Rated(queue.rated_in, self._rate(queue.rating, known, (result,)), self._scheduler.now)
+            Rated(queue.rated_in, self._rate(queue.rating, ratings, (result,)), self._scheduler.now)
         )
 
     def _collect(self, queue: Queue, event: Counted) -> None:
@@ -248,32 +250,33 @@ class OutcomeReports:
 
         seated = {player: None for result in results for team in result.teams for player in team}
         known = {
-            player: aged(at_start(player), period.starts_at, period.seconds) for player in seated
+            player: aged_rating(at_start(player), period.starts_at, period.seconds)
+            for player in seated
         }
         after = self._rate(period.system, known, results)
         ratings = {player: after[player] for player in players}
         self._emit(Rated(ladder, ratings, period.starts_at, self._scheduler.now + SLICE_EVERY))
 
-    def _check_room(self, kept: KeptMatch) -> None:
-        queue, tables = self._rating_queue(kept), self._scheduler.tables
+    def _check_room(self, kept_match: KeptMatch) -> None:
+        queue, tables = self._rating_queue(kept_match), self._scheduler.tables
         period = None if queue is None else tables.periods.get(queue.rated_in)
         if period is not None and _is_full(period):
             raise Overloaded("too many outcomes wait to be rated; try again later")
 
-    def _rating_queue(self, kept: KeptMatch) -> Queue | None:
+    def _rating_queue(self, kept_match: KeptMatch) -> Queue | None:
         """Return the queue that rates a match; None if it is not there any more, or rates none."""
-        queue = self._scheduler.tables.queues.get(kept.match.queue)
+        queue = self._scheduler.tables.queues.get(kept_match.match.queue)
         return None if queue is None or queue.rating is None or self._rate is None else queue
 
     def _is_reported(self, entry: Entry) -> bool:
-        kept = self._scheduler.tables.matches.get(entry[3])
-        return kept is not None and _is_reported(kept)
+        kept_match = self._scheduler.tables.matches.get(entry[3])
+        return kept_match is not None and _is_reported(kept_match)
 
 
-def _is_reported(kept: KeptMatch) -> bool:
+def _is_reported(kept_match: KeptMatch) -> bool:
     """Return whether reports on a match wait to be judged; on a void one they never are."""
-    told = kept.outcome
-    return told is not None and told.state == "reported" and kept.void is None
+    outcome = kept_match.outcome
+    return outcome is not None and outcome.state == "reported" and kept_match.void is None
 
 
 def _is_full(period: Period) -> bool:
@@ -293,18 +296,18 @@ def _agreed(reports: Mapping[str, Result]) -> Result | None:
 
 def _next_slice(period: Period) -> tuple[list[str], list[Result]]:
     """Return the next players to be rated, and all their matches."""
-    found: dict[str, Result] = {}
+    results: dict[str, Result] = {}
     players: list[str] = []
     seats = 0
     for player in islice(period.played, len(period.before), None):
         for match_id in period.played[player]:
-            if match_id not in found:
-                found[match_id] = period.results[match_id]
-                seats += sum(map(len, found[match_id].teams))
+            if match_id not in results:
+                results[match_id] = period.results[match_id]
+                seats += sum(map(len, results[match_id].teams))
         players.append(player)
         if seats >= SLICE_SEATS:
             break
-    return players, list(found.values())
+    return players, list(results.values())
 
 
 # Lineups: who has played in a match from first to last, and who of them has left it.
@@ -346,12 +349,12 @@ class Lineup(NamedTuple):
         return replace(report, teams=self.match.players, quitters=quitters)
 
 
-def lineup_of(tables: Tables, kept: KeptMatch) -> Lineup:
+def lineup_of(tables: Tables, kept_match: KeptMatch) -> Lineup:
     """Return who has played in a match, whether it is live or over."""
-    told, match = kept.outcome, kept.match
-    known = tables.rosters.get(match.id, kept)
-    if told is not None and told.result is not None:
-        teams = told.result.teams
+    outcome, match = kept_match.outcome, kept_match.match
+    known = tables.rosters.get(match.id, kept_match)
+    if outcome is not None and outcome.result is not None:
+        teams = outcome.result.teams
     else:
         joined = [tables.matches[fill].match.players for fill in known.fills]
         teams = tuple([sum(team, ()) for team in zip(match.players, *joined, strict=True)])
@@ -364,7 +367,7 @@ NUMBER_MAX = 1e15
 """Largest rank or points; totals with a handicap stay exact enough."""
 
 
-def result_of(given: Outcome, match: Match, left: Collection[str] = ()) -> Result:
+def result_of(outcome: Outcome, match: Match, left: Collection[str] = ()) -> Result:
     """Return the result that a report means.
 
     Teams may come in any order, ranks may be any numbers: 10 and 20 are places 1 and 2. Points
@@ -372,7 +375,7 @@ def result_of(given: Outcome, match: Match, left: Collection[str] = ()) -> Resul
     has quit, unless the game's service names them among those who played.
 
     Args:
-        given: What is said.
+        outcome: What is said.
         match: The match, with all who have played in it.
         left: Those of them who have left it.
 
@@ -386,46 +389,46 @@ def result_of(given: Outcome, match: Match, left: Collection[str] = ()) -> Resul
             f"that one",
             match=match.extends,
         )
-    order = _order(given, match, left)
-    places = places_of(_numbers(given, match, order))
+    order = _order(outcome, match, left)
+    places = places_of(_numbers(outcome, match, order))
     seated = {player for team in match.players for player in team}
-    for player in given.quitters:
+    for player in outcome.quitters:
         if player not in seated:
             raise InvalidOutcome(
                 f"quitter {player[:64]!r} is not in match {match.id}", where="/quitters"
             )
-    wide = match.wide if given.wide is None else given.wide
+    wide = match.wide if outcome.wide is None else outcome.wide
     ranks = [0] * len(order)
     for place, team in zip(places, order, strict=True):
         ranks[team] = place
     # Whether who left did no wrong is for the service to say: players agree on the places alone.
-    named = [] if given.player is not None else [p for team in given.teams for p in team]
-    quitters = {*given.quitters, *[player for player in left if player not in named]}
+    named = [] if outcome.player is not None else [p for team in outcome.teams for p in team]
+    quitters = {*outcome.quitters, *[player for player in left if player not in named]}
     return Result(match.players, tuple(ranks), tuple(sorted(quitters)), wide)
 
 
-def _order(given: Outcome, match: Match, left: Collection[str]) -> list[int]:
+def _order(outcome: Outcome, match: Match, left: Collection[str]) -> list[int]:
     """Return the number in the match of each team as it is given."""
-    if not given.teams:
+    if not outcome.teams:
         return list(range(len(match.players)))
     free = list(range(len(match.players)))
     order = {}
     # A team of which nobody is named may be any whose players have all left: it comes last.
-    for number in sorted(range(len(given.teams)), key=lambda at: not given.teams[at]):
-        team = given.teams[number]
+    for number in sorted(range(len(outcome.teams)), key=lambda at: not outcome.teams[at]):
+        team = outcome.teams[number]
         found = next((at for at in free if _is_team(team, match.players[at], left)), None)
         if found is None:
             break
         free.remove(found)
         order[number] = found
-    if free or len(order) < len(given.teams):
+    if free or len(order) < len(outcome.teams):
         absent = ", but for those who have left" if left else ""
         raise InvalidOutcome(
             f"teams must hold the players of match {match.id}, each in their own team{absent}; "
             f"leave teams out to give ranks in the order of the match",
             where="/teams",
         )
-    return [order[number] for number in range(len(given.teams))]
+    return [order[number] for number in range(len(outcome.teams))]
 
 
 def _is_team(given: tuple[str, ...], team: tuple[str, ...], left: Collection[str]) -> bool:
@@ -435,20 +438,20 @@ def _is_team(given: tuple[str, ...], team: tuple[str, ...], left: Collection[str
     return must <= named <= set(team) and len(named) == len(given)
 
 
-def _numbers(given: Outcome, match: Match, order: list[int]) -> list[float]:
+def _numbers(outcome: Outcome, match: Match, order: list[int]) -> list[float]:
     """Return one number for each team as given, of which the smallest won."""
-    if (given.ranks is None) == (given.points is None):
-        raise InvalidOutcome("an outcome needs either ranks or points, one number for each team")
-    if given.points is None:
-        numbers = _checked("ranks", given.ranks or (), len(order))
-        if given.handicap is not None:
+    if (outcome.ranks is None) == (outcome.points is None):
+        raise InvalidOutcome("give either ranks or points, one number for each team")
+    if outcome.points is None:
+        numbers = _checked("ranks", outcome.ranks or (), len(order))
+        if outcome.handicap is not None:
             raise InvalidOutcome(
                 "a handicap counts only with points, not with ranks", where="/handicap"
             )
         return numbers
-    scored = _checked("points", given.points, len(order))
-    if given.handicap is not None:
-        gifts = _checked("handicap", given.handicap, len(order))
+    scored = _checked("points", outcome.points, len(order))
+    if outcome.handicap is not None:
+        gifts = _checked("handicap", outcome.handicap, len(order))
     else:
         stated = match.handicap or (0.0,) * len(order)
         gifts = [stated[team] for team in order]

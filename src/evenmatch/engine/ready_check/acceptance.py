@@ -1,4 +1,4 @@
-"""The ready-check: a match is proposed, its players confirm, and a failed check is repaired.
+"""The ready-check proposes a match to its players and collects their answers.
 
     proposed --all accept--> matched
        |  ^
@@ -38,7 +38,7 @@ from evenmatch.model.match import Match, OpenMatch
 
 
 class Proposals:
-    """The proposals of a scheduler: answers, failures, repairs."""
+    """Handles the proposals of a scheduler: answers, failures, repairs."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
@@ -47,34 +47,34 @@ class Proposals:
 
     # Inputs
 
-    def accept(self, given: Accept) -> None:
+    def accept(self, accept: Accept) -> None:
         """Note that players accept; the last one makes the match."""
-        proposal = self._asked(given)
+        proposal = self._asked(accept)
         if proposal is None:
             return
-        known = proposal.accepted.get(given.ticket, ())
-        new = tuple([p for p in self._named(given) if p not in known])
+        known = proposal.accepted.get(accept.ticket, ())
+        new = tuple([p for p in self._named(accept) if p not in known])
         if not new:
             return
-        self._scheduler.emit(Confirmed(given.match, given.ticket, new))
-        self._conclude(given.match)
+        self._scheduler.emit(Confirmed(accept.match, accept.ticket, new))
+        self._conclude(accept.match)
 
-    def decline(self, given: Decline) -> None:
+    def decline(self, decline: Decline) -> None:
         """Take a declining ticket out of its proposal, and repair the match."""
         scheduler = self._scheduler
-        if self._has_declined(given):
+        if self._has_declined(decline):
             return
-        proposal = self._asked(given)
+        proposal = self._asked(decline)
         if proposal is None:
             raise TooLate(
-                f"match {given.match} is already made", ticket=given.ticket, match=given.match
+                f"match {decline.match} is already made", ticket=decline.ticket, match=decline.match
             )
-        named = self._named(given)
-        self._lose(proposal, {given.ticket: ("declined", named)})
+        named = self._named(decline)
+        self._lose(proposal, {decline.ticket: ("declined", named)})
         scheduler.decide(list(scheduler.dirty), fired=False)
 
     def withdraw(self, ticket_id: str, reason: str, by: str | None) -> None:
-        """Cancel a ticket that is proposed: for who asks for it, this is a decline.
+        """Cancel a proposed ticket, which counts as a decline.
 
         Args:
             ticket_id: The ticket.
@@ -93,37 +93,37 @@ class Proposals:
         self._lose(proposal, {ticket_id: (reason, blamed)})
 
     def fire(self, now: float) -> None:
-        """Fail the checks whose answers are missing, and end the repairs whose time is up."""
+        """Fail the checks whose answers are overdue, and end the repairs whose time is up."""
         scheduler = self._scheduler
         for entry in scheduler.answers.take_due(now):
             self._fire(entry, now)
         self._repairs.fire(now)
 
     def configured(self) -> None:
-        """End the repairs that a new configuration leaves no place for."""
+        """End the repairs for which a new configuration has no place."""
         self._repairs.configured()
 
-    def prolong(self, given: Prolong) -> None:
-        """Give those who are asked more time: for some, the server was not there.
+    def prolong(self, prolong: Prolong) -> None:
+        """Give players more time to answer after the server was away.
 
         A repair has more time only where everybody has: it need not wait for who may come back.
         """
         scheduler = self._scheduler
         for match_id, proposal in list(scheduler.tables.proposals.items()):
             until = dict(proposal.until)
-            named = set(given.tickets or until) & set(until)
+            named = set(prolong.tickets or until) & set(until)
             if not named:
                 continue
             for ticket_id in named:
-                until[ticket_id] = round_up(until[ticket_id] + given.seconds)
+                until[ticket_id] = round_up(until[ticket_id] + prolong.seconds)
             ends = None if proposal.open is None else proposal.open.expires_at
-            if ends is not None and not given.tickets:
-                ends = round_up(ends + given.seconds)
+            if ends is not None and not prolong.tickets:
+                ends = round_up(ends + prolong.seconds)
             scheduler.emit(Prolonged(match_id, until, ends))
             scheduler.watch_proposal(scheduler.tables.proposals[match_id])
 
     def resume(self) -> None:
-        """Take the proposals of a journal up again; the next `fire` sees to what is overdue."""
+        """Restore the proposals of a journal; the next `fire` handles those that are overdue."""
         for proposal in self._scheduler.tables.proposals.values():
             self._scheduler.watch_proposal(proposal)
             if proposal.open is not None:
@@ -131,7 +131,7 @@ class Proposals:
 
     # Answers
 
-    def _asked(self, given: Accept | Decline) -> Proposal | None:
+    def _asked(self, answer: Accept | Decline) -> Proposal | None:
         """Return the proposal that an answer is about; None if its match is made already.
 
         Raises:
@@ -141,41 +141,41 @@ class Proposals:
         """
         scheduler = self._scheduler
         tables = scheduler.tables
-        proposal = tables.proposals.get(given.match)
+        proposal = tables.proposals.get(answer.match)
         if proposal is not None:
-            if given.ticket in proposal.tickets:
+            if answer.ticket in proposal.tickets:
                 return proposal
         else:
-            made = find_match(tables, scheduler.shard, given.match).match
-            if given.ticket in made.tickets:
-                known = tables.knows(given.ticket)
-                everybody = tuple([player for team in made.players for player in team])
-                _check_named(given, players_of(tables, given.ticket) if known else everybody)
+            match = find_match(tables, scheduler.shard, answer.match).match
+            if answer.ticket in match.tickets:
+                known = tables.knows(answer.ticket)
+                everybody = tuple([player for team in match.players for player in team])
+                _check_named(answer, players_of(tables, answer.ticket) if known else everybody)
                 return None
-        ended = tables.ended.get(given.ticket)
-        if ended is not None and ended.match == given.match:
+        ended = tables.ended.get(answer.ticket)
+        if ended is not None and ended.match == answer.match:
             raise ProposalOver(
-                f"ticket {given.ticket} has left match {given.match}", ticket=given.ticket
+                f"ticket {answer.ticket} has left match {answer.match}", ticket=answer.ticket
             )
         raise NotInMatch(
-            f"ticket {given.ticket[:64]!r} has no seat in match {given.match}", where="/ticket"
+            f"ticket {answer.ticket[:64]!r} has no seat in match {answer.match}", where="/ticket"
         )
 
-    def _named(self, given: Accept | Decline) -> tuple[str, ...]:
+    def _named(self, answer: Accept | Decline) -> tuple[str, ...]:
         """Return the players whom an answer is for.
 
         Raises:
             NotInMatch: One of them is not in the ticket.
         """
-        ticket = self._scheduler.tables.waiting[given.ticket].ticket
+        ticket = self._scheduler.tables.waiting[answer.ticket].ticket
         ids = tuple([player.id for player in ticket.players])
-        _check_named(given, ids)
-        return tuple([player for player in ids if player in given.players]) or ids
+        _check_named(answer, ids)
+        return tuple([player for player in ids if player in answer.players]) or ids
 
-    def _has_declined(self, given: Decline) -> bool:
+    def _has_declined(self, decline: Decline) -> bool:
         """Return whether the ticket has declined this very proposal before."""
-        ended = self._scheduler.tables.ended.get(given.ticket)
-        return ended is not None and ended.match == given.match and ended.reason == "declined"
+        ended = self._scheduler.tables.ended.get(decline.ticket)
+        return ended is not None and ended.match == decline.match and ended.reason == "declined"
 
     def _conclude(self, match_id: str) -> None:
         """Make the match if everyone has accepted."""
@@ -216,7 +216,7 @@ class Proposals:
 
     def _silent(self, proposal: Proposal, now: float) -> list[tuple[str, tuple[str, ...]]]:
         """Return the tickets whose time is up, each with the players who have not answered."""
-        found = []
+        overdue = []
         for ticket_id in proposal.tickets:
             if proposal.until[ticket_id] > now:
                 continue
@@ -224,8 +224,8 @@ class Proposals:
             players = self._scheduler.tables.waiting[ticket_id].ticket.players
             missing = tuple([player.id for player in players if player.id not in known])
             if missing:
-                found.append((ticket_id, missing))
-        return found
+                overdue.append((ticket_id, missing))
+        return overdue
 
     def _lose(self, proposal: Proposal, gone: dict[str, tuple[str, tuple[str, ...]]]) -> None:
         """Take tickets out of a proposal: by id, the reason and the players to blame."""
@@ -297,16 +297,16 @@ class Proposals:
         )
 
 
-def _check_named(given: Accept | Decline, ids: tuple[str, ...]) -> None:
+def _check_named(answer: Accept | Decline, ids: tuple[str, ...]) -> None:
     """Refuse an answer for players who are not among these.
 
     Raises:
         NotInMatch: One of them is not.
     """
-    for at, player in enumerate(given.players):
+    for at, player in enumerate(answer.players):
         if player not in ids:
             raise NotInMatch(
-                f"player {player[:64]!r} is not in ticket {given.ticket}", where=f"/players/{at}"
+                f"player {player[:64]!r} is not in ticket {answer.ticket}", where=f"/players/{at}"
             )
 
 

@@ -1,4 +1,4 @@
-"""The repair of a failed ready-check: who else takes the free seats, and when that is looked at.
+"""Repairs failed ready-checks: when to look for players for the free seats, and in which order.
 
 Replacements are sought at once for the free seats only, as they are when a running match asks for
 players, then again whenever somebody enters the queue, and at the very instant at which waiting
@@ -20,7 +20,7 @@ from evenmatch.engine.matching.waiting_columns import TicketColumns
 from evenmatch.engine.ready_check.replacements import (
     GO_ON,
     LOOK_AGAIN,
-    Found,
+    SeatedTickets,
     StayingTickets,
     Vacancy,
     find_replacements,
@@ -78,7 +78,7 @@ class Repairs:
         scheduler.offer = self._offer
 
     def begin(self, proposal: Proposal, pool: Pool, left: tuple[Ticket, ...]) -> None:
-        """Look for somebody in the place of those who have just left."""
+        """Search for replacements of tickets that have just left."""
         self._scheduler.watch_proposal(proposal)
         self._judged_by[proposal.match.id] = pool
         self._open.setdefault(proposal.match.id, 0)
@@ -90,12 +90,12 @@ class Repairs:
             self._look_soon(proposal, self._turn_at)
 
     def resume(self, proposal: Proposal) -> None:
-        """Take a repair of a journal up again."""
+        """Restore a repair of a journal."""
         self._open[proposal.match.id] = 0
         self._look_soon(proposal, self._scheduler.now)
 
     def configured(self) -> None:
-        """End the repairs that a new configuration leaves no place for."""
+        """End the repairs for which a new configuration has no place."""
         for match_id in list(self._open):
             proposal = self._scheduler.tables.proposals[match_id]
             if (pool := self.where(proposal)) is None:
@@ -105,7 +105,7 @@ class Repairs:
                 self._look_soon(proposal, self._scheduler.now)
 
     def fire(self, now: float) -> None:
-        """Let the repairs look at all who wait whose time it is."""
+        """Let the repairs that are due look at all waiting tickets."""
         due = self._looks.take_due(now)
         # Who looked longest ago comes first: else those that go on would leave the others no turn.
         due.sort(key=lambda entry: self._looked_at.get(entry[3], -math.inf))
@@ -120,7 +120,7 @@ class Repairs:
                     self._look_soon(proposal, self._turn_at)
 
     def where(self, proposal: Proposal, stay: Iterable[str] | None = None) -> Pool | None:
-        """Return the pool in which replacements are sought; None if none can be.
+        """Return the pool in which replacements are searched for; None if there is none.
 
         A queue that was changed meanwhile judges matches by other rules. So does one of another
         policy, which may compare what those who stay do not have: then nobody may join them.
@@ -145,7 +145,7 @@ class Repairs:
         return pool
 
     def give_up(self, proposal: Proposal) -> None:
-        """End a repair: play without those who left where that is a match, else dissolve it."""
+        """End a repair: start the smaller match where that is legal, else dissolve the proposal."""
         pool = self.where(proposal)
         if pool is not None:
             self._seek_among_all(proposal, pool)
@@ -158,7 +158,7 @@ class Repairs:
         self.dissolve(proposal, list(proposal.tickets), "no_replacement")
 
     def dissolve(self, proposal: Proposal, stay: Iterable[str], reason: str) -> None:
-        """End a proposal that came to nothing; whoever stays in it waits on."""
+        """End a proposal that failed; the tickets that stayed in it wait again."""
         scheduler, match_id = self._scheduler, proposal.match.id
         innocents = tuple(stay)
         self._forget(match_id)
@@ -237,10 +237,10 @@ class Repairs:
             self._give_up_on(proposal, pool, error)
             return frozenset()
         again_at = sought.again_at
-        if sought.found is not None:
-            failed_until = tables.dissolved_until(sought.found[0])
+        if sought.match is not None:
+            failed_until = tables.dissolved_until(sought.match[0])
             if failed_until <= now:
-                self._repair(proposal, pool, sought.found)
+                self._repair(proposal, pool, sought.match)
                 return frozenset()
             again_at = min(failed_until, now + LOOK_AGAIN)
         self._look_soon(proposal, again_at)
@@ -255,7 +255,7 @@ class Repairs:
             self._give_up_on(proposal, pool, error)
             return math.inf
 
-    def _alone(self, proposal: Proposal, pool: Pool) -> Found | None:
+    def _alone(self, proposal: Proposal, pool: Pool) -> SeatedTickets | None:
         """Return the match that those who stay make alone, if they make one."""
         try:
             return without_them(pool, self._vacancy(proposal, pool), self._scheduler.now)
@@ -326,9 +326,9 @@ class Repairs:
             proposal.quality,
         )
 
-    def _repair(self, proposal: Proposal, pool: Pool, found: Found) -> None:
+    def _repair(self, proposal: Proposal, pool: Pool, replacement: SeatedTickets) -> None:
         """Fill the free seats; whoever joins is asked, and leaves the pools they waited in."""
-        scheduler, (tickets, seating) = self._scheduler, found
+        scheduler, (tickets, seating) = self._scheduler, replacement
         accept, old = proposal.queue.accept, proposal.match
         assert accept is not None
         match = describe(old.id, pool, tickets, seating, old.bots, scheduler.now)

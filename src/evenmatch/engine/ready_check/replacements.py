@@ -1,4 +1,4 @@
-"""Who else could take the free seats of a proposal, so that the others need not start over.
+"""Searches for tickets for the free seats of a proposal, so that the others keep theirs.
 
 Only the free seats are filled: whoever is seated stays. Candidates most like those who left are
 looked at first, since they change the match least. One look asks and evaluates no more than a few;
@@ -41,12 +41,12 @@ A repair lasts seconds; running matches, which may be many, look half as often
 CLOSELY_MOST = 50
 """Candidates of whom one look asks the rules when they may join."""
 
-Found = tuple[list[Ticket], Seating]
+SeatedTickets = tuple[list[Ticket], Seating]
 """All tickets of the match by age, and their division."""
 
 
 class StayingTickets:
-    """Those who stay in a match, as columns: made once for all looks of a repair.
+    """The tickets that stay in a match, as columns: made once for all looks of a repair.
 
     Args:
         pool: The queue's pool.
@@ -57,7 +57,9 @@ class StayingTickets:
         columns, seats = pool.columns, pool.columns.seats
         self._pool, self._seats = pool, seats
         self.pairs: Floats = np.array([pool.pairs.row(ticket) for ticket in tickets]).T
-        self.extents = pool.least.joined(np.array([pool.least.row(ticket) for ticket in tickets]).T)
+        self.extents = pool.least_cost.joined(
+            np.array([pool.least_cost.row(ticket) for ticket in tickets]).T
+        )
         self.regions = [columns.regions.row(ticket) for ticket in tickets]
         self.youngest = max([ticket.enqueued_at for ticket in tickets])
         first, *others = [seats.kind_of(ticket) for ticket in tickets]
@@ -71,7 +73,7 @@ class StayingTickets:
         return self._pool is pool and self._seats is pool.columns.seats
 
     def leave_seats(self, kinds: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which tickets find seats beside them, by their sizes, sides and roles."""
+        """Return which tickets find seats beside these, by their sizes, sides and roles."""
         known, asked = self._leave, kinds.tolist()
         for kind in {*asked}.difference(known):
             known[kind] = bool(self._taken and self._seats.after(self._taken, kind))
@@ -79,21 +81,21 @@ class StayingTickets:
 
 
 class Vacancy(msgspec.Struct, frozen=True, gc=False):
-    """Free seats of a match.
+    """The free seats of a match, and the tickets that stay.
 
     Args:
-        seated: The tickets that stay.
+        staying: The tickets that stay.
         stayers: The same as columns; None if there is none.
-        left: Those who left.
+        departed: Those who left.
         free: Free seats.
         bots: Seats that computer players fill.
         quality_min: The least that the match may be worth; None where quality is not known.
         quality: What it was worth with those who left: nothing better is looked for.
     """
 
-    seated: tuple[Ticket, ...]
+    staying: tuple[Ticket, ...]
     stayers: StayingTickets | None
-    left: tuple[Ticket, ...]
+    departed: tuple[Ticket, ...]
     free: int
     bots: int = 0
     quality_min: float | None = None
@@ -101,16 +103,16 @@ class Vacancy(msgspec.Struct, frozen=True, gc=False):
 
 
 class ReplacementResult(msgspec.Struct):
-    """What a search came to.
+    """The result of a search for replacements.
 
     Args:
-        found: The match; None if there is none yet.
+        match: The match; None if there is none yet.
         again_at: The next instant at which another look may find one; inf if none ever does.
         seen: Ids of candidates whom the next look leaves out, because it goes on with the others;
             empty if all were looked at.
     """
 
-    found: Found | None = None
+    match: SeatedTickets | None = None
     again_at: float = math.inf
     seen: frozenset[str] = frozenset()
 
@@ -151,7 +153,7 @@ def find_replacements(
     most = SEATINGS_MOST if vacancy.free == 1 else FITTING_MOST
     asked = _ask(pool, vacancy, left[:ASKED_MOST], now, fitting, most)
     done = _evaluate(pool, vacancy, fitting, now, sought)
-    if sought.found is not None:
+    if sought.match is not None:
         return sought
     # Who fits but was not evaluated has its turn at the next look; so has who was not asked.
     later = {ticket.id for ticket in fitting[done:]}
@@ -162,7 +164,7 @@ def find_replacements(
     if seen:
         # Others were seen at earlier instants: a new round may say more of them.
         sought.again_at = min(sought.again_at, now + LOOK_AGAIN)
-    if len(possible) and vacancy.seated:
+    if len(possible) and vacancy.staying:
         sought.again_at = min(sought.again_at, _ready_next(pool, vacancy, among, early, now))
     return sought
 
@@ -197,10 +199,10 @@ def _early(pool: Pool, vacancy: Vacancy, among: TicketColumns, barred: Collectio
             )
             np.maximum(early, ready_at, out=early)
         if vacancy.quality_min is not None:
-            quality = pool.least.of(stayers.extents[:, None], among.extents)[1]
+            quality = pool.least_cost.of(stayers.extents[:, None], among.extents)[1]
             early[quality < vacancy.quality_min] = math.inf
     early[~fits] = math.inf
-    if barred or pool.held or pool.delayed:
+    if barred or pool.held_until or pool.delayed_until:
         kept = [t.id in barred or pool.is_kept(t.id) for t in among.tickets]
         early[kept] = math.inf
     return early
@@ -221,7 +223,7 @@ def _ask(
     for asked, ticket in enumerate(left):
         if len(fitting) >= most:
             return asked
-        if _may_join(pool, vacancy.seated, ticket, now):
+        if _may_join(pool, vacancy.staying, ticket, now):
             fitting.append(ticket)
     return len(left)
 
@@ -240,35 +242,35 @@ def _evaluate(
         joining = _filled(pool, vacancy.free, fitting[first:], now, sought)
         if joining is None:
             continue
-        tickets = sorted([*vacancy.seated, *joining], key=lambda ticket: ticket.age_key)
+        tickets = sorted([*vacancy.staying, *joining], key=lambda ticket: ticket.age_key)
         seating = pool.objective.seat(tickets, vacancy.bots, now)
         seatings += 1
         if seating is None or not _is_good(seating, vacancy, now):
             sought.again_at = min(sought.again_at, _good_at(pool, seating, vacancy, now))
             continue
-        if sought.found is None or seating.criteria_cost < sought.found[1].criteria_cost:
-            sought.found = tickets, seating
+        if sought.match is None or seating.criteria_cost < sought.match[1].criteria_cost:
+            sought.match = tickets, seating
         if _is_as_good(seating, vacancy):
             return first + 1
     return len(fitting)
 
 
 def helps_at(pool: Pool, vacancy: Vacancy, among: TicketColumns, now: float) -> float:
-    """Return the instant from which a ticket may take a seat, maybe with others; inf if never."""
+    """Return the instant from which one of some tickets may take a seat; inf if never."""
     early = _early(pool, vacancy, among, ())
     ready = np.flatnonzero(early <= now).tolist()
     if pool.columns.are_exact:
         return now if ready else float(early.min(initial=math.inf))
-    if any(_may_join(pool, vacancy.seated, among.tickets[place], now) for place in ready):
+    if any(_may_join(pool, vacancy.staying, among.tickets[place], now) for place in ready):
         return now
     return _ready_next(pool, vacancy, among, early, now)
 
 
-def without_them(pool: Pool, vacancy: Vacancy, now: float) -> Found | None:
-    """Return the match that those who stay make alone, where it may start before it is full."""
-    if not pool.queue.format.is_variable or not vacancy.seated:
+def without_them(pool: Pool, vacancy: Vacancy, now: float) -> SeatedTickets | None:
+    """Return the match of the tickets that stay, where it may start before it is full."""
+    if not pool.queue.format.is_variable or not vacancy.staying:
         return None
-    tickets = sorted(vacancy.seated, key=lambda ticket: ticket.age_key)
+    tickets = sorted(vacancy.staying, key=lambda ticket: ticket.age_key)
     seating = pool.objective.seat(tickets, vacancy.bots, now)
     if seating is None or not _is_good(seating, vacancy, now):
         return None
@@ -310,7 +312,7 @@ def _ready_next(
             break
         if asked == CLOSELY_MOST:
             return min(next_at, now + LOOK_AGAIN)
-        at = _joins_at(pool, vacancy.seated, among.tickets[place])
+        at = _joins_at(pool, vacancy.staying, among.tickets[place])
         next_at = min(next_at, at if at > now else math.inf)
     return next_at
 
@@ -354,7 +356,7 @@ def _by_likeness(
     Those come first who are most like those who left, or else like those who stay; of equals, who
     has waited longest. Who takes none of the roles that became free comes last.
     """
-    alike = vacancy.left or vacancy.seated
+    alike = vacancy.departed or vacancy.staying
     if not alike or len(possible) <= 1:
         return np.arange(len(possible))
     strangeness = np.zeros(len(possible))
@@ -363,7 +365,7 @@ def _by_likeness(
         gaps = np.abs(values - mean)
         strangeness += gaps / (gaps.max() or 1.0)
     roles = 0
-    for ticket in vacancy.left:
+    for ticket in vacancy.departed:
         for player in ticket.players:
             roles |= mask_of(player, pool.queue.format.roles) if player.roles else 0
     if roles:

@@ -56,7 +56,7 @@ class PlayedMatches(msgspec.Struct):
     seats: int = 0
 
     def copy(self) -> PlayedMatches:
-        """Return a copy that later matches do not touch."""
+        """Return a copy that later matches do not change."""
         return PlayedMatches(dict(self.rows), dict(self.of), self.first, self.seats)
 
     def add(self, row: EncounterRow, within: float) -> None:
@@ -72,7 +72,7 @@ class PlayedMatches(msgspec.Struct):
             self._forget_first()
 
     def take_back(self, match: Match) -> None:
-        """Count a match no more that was called off; its row stays, without players."""
+        """Stop counting a voided match; its row stays, without players."""
         players = [player for team in match.players for player in team]
         for number in self.of.get(players[0], ()):
             row = self.rows[str(number)]
@@ -112,7 +112,7 @@ class PlayedMatches(msgspec.Struct):
         return found
 
     def falls_at(self, player: str, rule: Rule, now: float) -> float:
-        """Return when the next match of a player counts no more; inf if none does now."""
+        """Return when the count of the next match of a player ends; inf if none counts now."""
         ends = (self.rows[str(number)].at + rule.within for number in self.of.get(player, ()))
         return min((at for at in ends if at > now), default=math.inf)
 
@@ -128,7 +128,7 @@ def note_played(
     waiting: Mapping[str, _Live],
     queues: Iterable[Queue],
 ) -> None:
-    """Note a match, of a queue with such a limit, while its tickets are still waiting.
+    """Note a match of a queue with such a limit, while its tickets are still waiting.
 
     Args:
         played: What is known so far, by group; it is changed.
@@ -154,7 +154,7 @@ def with_counts(
     new: NewTicket | Ticket,
     players: tuple[Player, ...],
     queues: Sequence[Queue],
-    known: PlayedMatches,
+    played: PlayedMatches,
     now: float,
 ) -> tuple[Player, ...]:
     """Return the players of a new ticket with how often they met whom.
@@ -164,14 +164,14 @@ def with_counts(
     already get them anew.
     """
     rules = _rules_of(queues)
-    return tuple([_with(new, player, rules, known, now) for player in players])
+    return tuple([_with(new, player, rules, played, now) for player in players])
 
 
-def falls_at(ticket: Ticket, queues: Sequence[Queue], known: PlayedMatches, now: float) -> float:
+def falls_at(ticket: Ticket, queues: Sequence[Queue], played: PlayedMatches, now: float) -> float:
     """Return when a count that a ticket carries may fall next; inf if it carries none."""
     return min(
         (
-            known.falls_at(player.id, rule, now)
+            played.falls_at(player.id, rule, now)
             for rule in _rules_of(queues)
             for player in ticket.players
             if rule.attribute + SAID in player.attributes
@@ -218,11 +218,11 @@ def memory_conflict(queues: Iterable[Queue]) -> str | None:
 
 
 def _with(
-    new: NewTicket | Ticket, player: Player, rules: list[Rule], known: PlayedMatches, now: float
+    new: NewTicket | Ticket, player: Player, rules: list[Rule], played: PlayedMatches, now: float
 ) -> Player:
     attributes: dict[str, Value] = dict(player.attributes)
     for rule in rules:
-        counts = known.counts(player.id, rule, now)
+        counts = played.counts(player.id, rule, now)
         reached = {other: count for other, count in counts.items() if count >= rule.limit}
         carried = attributes.pop(rule.attribute + SAID, None)
         said = carried if carried is not None else attribute_of(new, player, rule.attribute)
@@ -275,11 +275,11 @@ SURPLUS = 1_000
 """Players forgotten at a time: one by one, finding the next would be slow."""
 
 
-def note_meetings(met: Meetings, match: Match, group: str, queues: Iterable[Queue]) -> None:
-    """Note who met whom in a match of a queue that asks for it.
+def note_meetings(meetings: Meetings, match: Match, group: str, queues: Iterable[Queue]) -> None:
+    """Note who met whom in a match of a queue that remembers meetings.
 
     Args:
-        met: What is known so far; it is changed.
+        meetings: What is known so far; it is changed.
         match: The match.
         group: The group of its queue.
         queues: All queues; the group remembers as far back as any of its queues asks.
@@ -288,7 +288,7 @@ def note_meetings(met: Meetings, match: Match, group: str, queues: Iterable[Queu
         O(k * (k + OTHERS_MOST)).
     """
     depth = max(matches_remembered(queue) for queue in queues if queue.group == group)
-    known = met.setdefault(group, {})
+    known = meetings.setdefault(group, {})
     for place, team in enumerate(match.players):
         for player in team:
             own = {
@@ -304,18 +304,20 @@ def note_meetings(met: Meetings, match: Match, group: str, queues: Iterable[Queu
                 if other not in own and abs(ago) < depth
             )
             known[player] = dict(islice(own.items(), OTHERS_MOST))
-    if sum(map(len, met.values())) > PLAYERS_MOST:
-        largest = max(met.values(), key=len)
+    if sum(map(len, meetings.values())) > PLAYERS_MOST:
+        largest = max(meetings.values(), key=len)
         for player in list(islice(largest, SURPLUS)):
             del largest[player]
 
 
-def with_meetings(new: NewTicket, queues: Sequence[Queue], met: Meetings) -> tuple[Player, ...]:
+def with_meetings(
+    new: NewTicket, queues: Sequence[Queue], meetings: Meetings
+) -> tuple[Player, ...]:
     """Return the players of a new ticket with what is known of their meetings.
 
     What the caller says of a player, or of the whole party, is left as it is.
     """
-    known = met.get(queues[0].group)
+    known = meetings.get(queues[0].group)
     if (
         not known
         or RECENT in new.attributes
@@ -332,8 +334,8 @@ def _with_opponents(player: Player, known: dict[str, dict[str, float]]) -> Playe
     return msgspec.structs.replace(player, attributes={**player.attributes, RECENT: own})
 
 
-def forget_unasked(met: Meetings, queues: Iterable[Queue]) -> None:
+def forget_unasked(meetings: Meetings, queues: Iterable[Queue]) -> None:
     """Forget the meetings of groups in which no queue asks for them any more."""
     asked = {queue.group for queue in queues if matches_remembered(queue)}
-    for group in [group for group in met if group not in asked]:
-        del met[group]
+    for group in [group for group in meetings if group not in asked]:
+        del meetings[group]

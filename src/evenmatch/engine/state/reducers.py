@@ -1,11 +1,11 @@
 """What each event changes in the tables, for the live engine and for recovery alike.
 
-A fold stores what the event says and computes nothing that a later version might compute otherwise.
-One thing is its own to say: which record last `changed` a ticket, that is, after which its owner is
-to be told. A later version may tell of more, as it did of acceptances, so older records folded by
-it may leave a higher number, and a client hears once more how its ticket is. No decision reads it.
-Digests of states (`state_hash`) differ by it between versions; no journal and no snapshot holds
-one.
+A reducer stores what the event says, and computes nothing that a later version might compute
+otherwise. The one exception is `changed`, the number of the record after which the owner of a
+ticket is told about it. A later version may tell owners about more events, as one did about
+acceptances; if it folds older records, the number may be higher, and a client is told the state of
+its ticket once more. No decision reads the number. It makes digests of states (`state_hash`) differ
+between versions, but no journal and no snapshot holds such a digest.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from evenmatch.engine.state.rows import (
     Proposal,
 )
 from evenmatch.engine.state.state import Tables
-from evenmatch.engine.state.stored_ratings import OUTCOME_REDUCERS, as_accepted, seed_ratings
+from evenmatch.engine.state.stored_ratings import OUTCOME_REDUCERS, accepted_ticket, seed_ratings
 from evenmatch.engine.state.transitions import CANCELLED, EXPIRED, MATCHED
 from evenmatch.model.events import (
     WITHDRAWN,
@@ -91,31 +91,31 @@ def apply(tables: Tables, record: Record) -> None:
     seal(tables, record)
 
 
-def fold(tables: Tables, given: Input, event: Event) -> None:
+def fold(tables: Tables, input_: Input, event: Event) -> None:
     """Fold one event of a record that is applied; the live engine asks `REDUCERS` itself."""
-    REDUCERS[type(event)](tables, given, event)
+    REDUCERS[type(event)](tables, input_, event)
 
 
 def seal(tables: Tables, record: Record) -> None:
-    """End a record: note its number, instant and key, and forget what is too old."""
-    given = record.input
-    tables.sequence, tables.now = record.sequence, given.now
-    if type(given) is Enqueue and given.key is not None:
-        tables.keys[given.key] = IdempotencyKey(given.digest, given.now, tables.results(record))
+    """End a record: note its number, instant and key, and forget old rows."""
+    input_ = record.input
+    tables.sequence, tables.now = record.sequence, input_.now
+    if type(input_) is Enqueue and input_.key is not None:
+        tables.keys[input_.key] = IdempotencyKey(input_.digest, input_.now, tables.results(record))
     # At once where twice as much has ended as is kept.
     if (
-        given.now >= tables.forget_at
+        input_.now >= tables.forget_at
         or len(tables.ended) >= 2 * KEEP_ENDED_MOST
         or len(tables.matches) >= 2 * KEEP_MATCHES_MOST
     ):
         forget(tables)
 
 
-def _accepted(tables: Tables, given: Input, event: Accepted) -> None:
-    assert type(given) is Enqueue
-    new = given.tickets[event.item]
+def _accepted(tables: Tables, input_: Input, event: Accepted) -> None:
+    assert type(input_) is Enqueue
+    new = input_.tickets[event.item]
     if event.ratings or event.defaults:
-        new = as_accepted(new, event)
+        new = accepted_ticket(new, event)
     names = new.queues or (next(iter(tables.queues)),)
     group = tables.queues[names[0]].group
     players = new.players
@@ -124,8 +124,8 @@ def _accepted(tables: Tables, given: Input, event: Accepted) -> None:
         if tables.met:
             players = with_meetings(new, queues, tables.met)
         if played := tables.played.get(group):
-            players = with_counts(new, players, queues, played, given.now)
-    ticket = Ticket(event.ticket, event.sequence, given.now, players, names, new.attributes)
+            players = with_counts(new, players, queues, played, input_.now)
+    ticket = Ticket(event.ticket, event.sequence, input_.now, players, names, new.attributes)
     if event.percentiles or tables.recent:
         places = {key: placed.places for key, placed in event.percentiles.items()}
         ticket = replace(ticket, percentiles=places)
@@ -139,8 +139,8 @@ def _accepted(tables: Tables, given: Input, event: Accepted) -> None:
     tables.counters.accepted += 1
 
 
-def _matched(tables: Tables, given: Input, event: Matched) -> None:
-    match, now = event.match, given.now
+def _matched(tables: Tables, input_: Input, event: Matched) -> None:
+    match, now = event.match, input_.now
     proposal = tables.proposals.pop(match.id, None)
     if proposal is not None:
         tables.counters.repaired += proposal.version > 0
@@ -178,81 +178,81 @@ def _matched(tables: Tables, given: Input, event: Matched) -> None:
     counters.filled += match.extends is not None
 
 
-def _configured(tables: Tables, given: Input, event: Configured) -> None:
+def _configured(tables: Tables, input_: Input, event: Configured) -> None:
     del event
-    assert isinstance(given, Configure)
-    tables.queues = {queue.name: queue for queue in given.queues}
-    tables.seed, tables.version, tables.paused = given.seed, given.version, given.pause
-    tables.configured_by = given.by
+    assert isinstance(input_, Configure)
+    tables.queues = {queue.name: queue for queue in input_.queues}
+    tables.seed, tables.version, tables.paused = input_.seed, input_.version, input_.pause
+    tables.configured_by = input_.by
     for key in [key for key in tables.recent if parts_of(key)[0] not in tables.queues]:
         del tables.recent[key]
-    forget_unasked(tables.met, given.queues)
-    forget_unlimited(tables.played, given.queues)
+    forget_unasked(tables.met, input_.queues)
+    forget_unlimited(tables.played, input_.queues)
 
 
-def _cancelled(tables: Tables, given: Input, event: Cancelled) -> None:
-    tables.end(given.now, event.ticket, CANCELLED, event.reason, event.match)
+def _cancelled(tables: Tables, input_: Input, event: Cancelled) -> None:
+    tables.end(input_.now, event.ticket, CANCELLED, event.reason, event.match)
     tables.counters.cancelled += 1
 
 
-def _expired(tables: Tables, given: Input, event: Expired) -> None:
-    tables.end(given.now, event.ticket, EXPIRED, event.reason)
+def _expired(tables: Tables, input_: Input, event: Expired) -> None:
+    tables.end(input_.now, event.ticket, EXPIRED, event.reason)
     tables.counters.expired += 1
 
 
-def _left_queue(tables: Tables, given: Input, event: LeftQueue) -> None:
-    del given
+def _left_queue(tables: Tables, input_: Input, event: LeftQueue) -> None:
+    del input_
     row = tables.waiting[event.ticket]
     queues = tuple([name for name in row.queues if name != event.queue])
     tables.waiting[event.ticket] = replace(row, queues=queues, changed=tables.sequence + 1)
 
 
-def _updated(tables: Tables, given: Input, event: Updated) -> None:
+def _updated(tables: Tables, input_: Input, event: Updated) -> None:
     row = tables.waiting[event.ticket]
     # Without an update, matches have become too old to count for a limit.
     ticket = row.ticket
-    if isinstance(given, Update):
-        ticket = refreshed(ticket, given, event.percentiles)
+    if isinstance(input_, Update):
+        ticket = refreshed(ticket, input_, event.percentiles)
     queues = [tables.queues[name] for name in row.queues]
     if played := tables.played.get(queues[0].group):
-        players = with_counts(ticket, ticket.players, queues, played, given.now)
+        players = with_counts(ticket, ticket.players, queues, played, input_.now)
         ticket = replace(ticket, players=players)
     tables.waiting[event.ticket] = replace(row, ticket=ticket, changed=tables.sequence + 1)
 
 
-def _assigned(tables: Tables, given: Input, event: Assigned) -> None:
+def _assigned(tables: Tables, input_: Input, event: Assigned) -> None:
     place = event.assignment
     if place is None:
-        assert isinstance(given, Assign)
-        place = given.assignment
+        assert isinstance(input_, Assign)
+        place = input_.assignment
     tables.matches[event.match] = replace(
         tables.matches[event.match], assignment=place, assigned=tables.sequence + 1
     )
     with_server(tables, event.match)
 
 
-def _finished(tables: Tables, given: Input, event: Finished) -> None:
-    del given
+def _finished(tables: Tables, input_: Input, event: Finished) -> None:
+    del input_
     finish(tables, event.match)
 
 
-def _job_asked(tables: Tables, given: Input, event: JobAsked) -> None:
-    del given
+def _job_asked(tables: Tables, input_: Input, event: JobAsked) -> None:
+    del input_
     tables.counters.jobs = event.number
 
 
-def _job_settled(tables: Tables, given: Input, event: JobSettled) -> None:
-    del given
+def _job_settled(tables: Tables, input_: Input, event: JobSettled) -> None:
+    del input_
     tables.counters.dropped += event.dropped
 
 
-def _proposed(tables: Tables, given: Input, event: Proposed) -> None:
+def _proposed(tables: Tables, input_: Input, event: Proposed) -> None:
     match = event.match
     tables.proposals[match.id] = Proposal(
         tables.sequence + 1,
         match,
         tables.queues[match.queue],
-        given.now,
+        input_.now,
         match.quality,
         event.until,
     )
@@ -261,8 +261,8 @@ def _proposed(tables: Tables, given: Input, event: Proposed) -> None:
     tables.counters.proposed += 1
 
 
-def _confirmed(tables: Tables, given: Input, event: Confirmed) -> None:
-    del given
+def _confirmed(tables: Tables, input_: Input, event: Confirmed) -> None:
+    del input_
     proposal = tables.proposals[event.match]
     accepted = {
         **proposal.accepted,
@@ -272,8 +272,8 @@ def _confirmed(tables: Tables, given: Input, event: Confirmed) -> None:
     _claim(tables, (event.ticket,), event.match)
 
 
-def _seats_freed(tables: Tables, given: Input, event: SeatsFreed) -> None:
-    del given
+def _seats_freed(tables: Tables, input_: Input, event: SeatsFreed) -> None:
+    del input_
     proposal = tables.proposals[event.open.id]
     if proposal.version == 0:
         tables.counters.checks_failed += 1
@@ -290,8 +290,8 @@ def _seats_freed(tables: Tables, given: Input, event: SeatsFreed) -> None:
     )
 
 
-def _repaired(tables: Tables, given: Input, event: Repaired) -> None:
-    del given
+def _repaired(tables: Tables, input_: Input, event: Repaired) -> None:
+    del input_
     match = event.match
     proposal = tables.proposals[match.id]
     tables.proposals[match.id] = replace(
@@ -304,8 +304,8 @@ def _repaired(tables: Tables, given: Input, event: Repaired) -> None:
     _claim(tables, event.joined, match.id)
 
 
-def _prolonged(tables: Tables, given: Input, event: Prolonged) -> None:
-    del given
+def _prolonged(tables: Tables, input_: Input, event: Prolonged) -> None:
+    del input_
     proposal = tables.proposals[event.match]
     seats = proposal.open
     if seats is not None:
@@ -314,9 +314,9 @@ def _prolonged(tables: Tables, given: Input, event: Prolonged) -> None:
     _claim(tables, proposal.tickets, event.match)
 
 
-def _dissolved(tables: Tables, given: Input, event: Dissolved) -> None:
+def _dissolved(tables: Tables, input_: Input, event: Dissolved) -> None:
     proposal = tables.proposals.pop(event.match)
-    tables.failed[event.match] = FailedProposal(given.now, event.reason)
+    tables.failed[event.match] = FailedProposal(input_.now, event.reason)
     _claim(tables, event.tickets, None)
     tables.counters.dissolved += 1
     reserve(tables, proposal.match, "")
@@ -324,18 +324,18 @@ def _dissolved(tables: Tables, given: Input, event: Dissolved) -> None:
         return
     if proposal.queue.accept is not None:
         players = [player for team in proposal.match.players for player in team]
-        tables.note_failed_set(players, given.now + proposal.queue.accept.again)
+        tables.note_failed_set(players, input_.now + proposal.queue.accept.again)
     if proposal.version == 0:
         tables.counters.checks_failed += 1
 
 
-def _penalised(tables: Tables, given: Input, event: Penalised) -> None:
+def _penalised(tables: Tables, input_: Input, event: Penalised) -> None:
     penalties = tables.penalties.setdefault(event.group, {})
     penalties.pop(event.player, None)
-    penalties[event.player] = Penalty(event.count, given.now, event.until)
+    penalties[event.player] = Penalty(event.count, input_.now, event.until)
 
 
-def _nothing(tables: Tables, given: Input, event: Existing | Refused | Skipped) -> None:
+def _nothing(tables: Tables, input_: Input, event: Existing | Refused | Skipped) -> None:
     """Leave the tables as they are: the event is an answer, or concerns policies, only."""
 
 
@@ -401,7 +401,7 @@ Row = TypeVar("Row")
 
 
 def forget(tables: Tables) -> None:
-    """Drop what is kept long enough.
+    """Drop the rows that have been kept for long enough.
 
     In batches: walking past the deleted front of a dict at every record would be quadratic.
     """
@@ -424,9 +424,9 @@ def forget(tables: Tables) -> None:
         tables.matches, lambda kept: kept.match.at < before and not kept.live, KEEP_MATCHES_MOST
     ):
         finish(tables, match_id)
-        kept = tables.matches.pop(match_id)
+        kept_match = tables.matches.pop(match_id)
         tables.rosters.pop(match_id, None)
-        tables.forgotten[kept.match.queue] = kept.made
+        tables.forgotten[kept_match.match.queue] = kept_match.made
 
 
 def _forget_backfills(tables: Tables, before: float) -> None:

@@ -1,4 +1,4 @@
-"""Rosters: who plays in a running match now, as long as somebody may join it or it may be void.
+"""Rosters: who plays in a running match, while players may still join it or it may be void.
 
     begun --opened--> open --filled (version + 1)--> begun     until the match is over
                        `----closed-----------------> begun
@@ -106,7 +106,7 @@ def without(ticket: Ticket, left: Collection[str]) -> Ticket | None:
     return replace(ticket, players=players, percentiles=places)
 
 
-def opened(tables: Tables, given: Input, event: Opened) -> None:
+def opened(tables: Tables, input_: Input, event: Opened) -> None:
     """Fold that a match asks for players, or for longer."""
     match_id = event.open.id
     roster = tables.rosters[match_id]
@@ -117,11 +117,11 @@ def opened(tables: Tables, given: Input, event: Opened) -> None:
     known = roster.opened
     ticket = event.open.ticket
     if roster.open is not None and roster.open.ticket != ticket:
-        _end_backfill(tables, given.now, roster, CANCELLED, "replaced")
+        _end_backfill(tables, input_.now, roster, CANCELLED, "replaced")
     if ticket and ticket not in tables.backfills:
-        tables.backfills[ticket] = BackfillTicket(event.open.queue, match_id, given.now)
+        tables.backfills[ticket] = BackfillTicket(event.open.queue, match_id, input_.now)
     if any(event.open.free) and not is_renewed:
-        known = (*[at for at in known if at > given.now - MINUTE], given.now)[-OPENS_PER_MINUTE:]
+        known = (*[at for at in known if at > input_.now - MINUTE], input_.now)[-OPENS_PER_MINUTE:]
     teams, roles = roster.teams, roster.roles
     if event.left:
         kept = [[without(ticket, event.left) for ticket in team] for team in teams]
@@ -139,17 +139,17 @@ def opened(tables: Tables, given: Input, event: Opened) -> None:
     )
 
 
-def closed(tables: Tables, given: Input, event: Closed) -> None:
+def closed(tables: Tables, input_: Input, event: Closed) -> None:
     """Fold that a match asks for nobody any more."""
     roster = tables.rosters[event.match]
     how, why = (EXPIRED, "deadline") if event.reason == "lease" else (CANCELLED, event.reason)
-    _end_backfill(tables, given.now, roster, how, "player" if why == "close" else why)
+    _end_backfill(tables, input_.now, roster, how, "player" if why == "close" else why)
     tables.rosters[event.match] = replace(roster, open=None)
 
 
-def registered(tables: Tables, given: Input, event: Registered) -> None:
+def registered(tables: Tables, input_: Input, event: Registered) -> None:
     """Fold that a match that was made elsewhere is known, as long as it asks for players."""
-    del given
+    del input_
     match = event.match
     place = {"session": event.session}
     made = tables.sequence + 1
@@ -167,12 +167,12 @@ def registered(tables: Tables, given: Input, event: Registered) -> None:
     )
 
 
-def voided(tables: Tables, given: Input, event: Voided) -> None:
+def voided(tables: Tables, input_: Input, event: Voided) -> None:
     """Fold that a match is void: its tickets wait again, as old as they were.
 
     It counts for no `pair_limit`. Who met whom in it stays remembered for `rematch`.
     """
-    _end_backfill(tables, given.now, tables.rosters[event.match], CANCELLED, "match_over")
+    _end_backfill(tables, input_.now, tables.rosters[event.match], CANCELLED, "match_over")
     del tables.rosters[event.match]
     changed = tables.sequence + 1
     for match_id in (event.match, *event.fills):
@@ -192,13 +192,13 @@ def voided(tables: Tables, given: Input, event: Voided) -> None:
 
 def finish(tables: Tables, match_id: str) -> None:
     """Let the players of a live match queue again; nobody joins it any more."""
-    kept = tables.matches.get(match_id)
-    if kept is None or not kept.live:
+    kept_match = tables.matches.get(match_id)
+    if kept_match is None or not kept_match.live:
         return
     over(tables, match_id)
     tables.matches[match_id] = replace(tables.matches[match_id], live=False)
     for busy in tables.busy.values():
-        for team in kept.match.players:
+        for team in kept_match.match.players:
             for player in team:
                 if busy.get(player) == match_id:
                     del busy[player]
@@ -212,13 +212,13 @@ def over(tables: Tables, match_id: str) -> None:
 
 
 def lay_down(tables: Tables, match_id: str) -> None:
-    """Forget the roster of a match, but for what an outcome that comes later asks for."""
+    """Forget the roster of a match, except what a later outcome needs."""
     roster = tables.rosters.pop(match_id, None)
     if roster is not None:
         _end_backfill(tables, tables.now, roster, CANCELLED, "match_over")
     if roster is not None and (roster.fills or roster.left):
-        kept = tables.matches[match_id]
-        tables.matches[match_id] = replace(kept, fills=roster.fills, left=roster.left)
+        kept_match = tables.matches[match_id]
+        tables.matches[match_id] = replace(kept_match, fills=roster.fills, left=roster.left)
 
 
 def _end_backfill(
@@ -271,7 +271,7 @@ KEPT_MOST = 10_000
 
 
 class VoidableMatches(Generic[Counted]):
-    """The last matches of queues whose matches may be called off, and what was counted of each."""
+    """The last matches that may be voided, and what was counted of each."""
 
     def __init__(self, queues: Iterable[Queue] = ()) -> None:
         self._names: set[str] = set()
@@ -301,7 +301,7 @@ class VoidableMatches(Generic[Counted]):
         return []
 
     def take_back(self, event: Voided) -> list[Counted]:
-        """Return what was counted of a match that is void now, and of those that filled it."""
+        """Return what was counted of a match that is void now, and of its fills."""
         return self._kept.pop(event.match, [])
 
 

@@ -1,4 +1,4 @@
-"""What the engine remembers of tickets, matches, proposals, players and keys: its tables' rows."""
+"""Rows of the tables: what the engine keeps of tickets, matches, proposals, players and keys."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LiveTicket(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class EndedTicket(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What is kept of a ticket that waits no longer."""
+    """A ticket that no longer waits."""
 
     state: str
     sequence: int
@@ -163,14 +163,14 @@ def live_view(row: LiveTicket, proposal: Proposal | None) -> TicketView:
 
 
 class FailedProposal(msgspec.Struct, frozen=True, gc=False):
-    """What is kept of a proposal that came to nothing."""
+    """A proposal that failed."""
 
     at: float
     reason: str
 
 
 class Penalty(msgspec.Struct, frozen=True, gc=False):
-    """How often a player failed ready-checks lately, and until when they may not queue."""
+    """How often a player failed ready-checks recently, and until when they may not queue."""
 
     count: int
     at: float

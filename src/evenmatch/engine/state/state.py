@@ -47,7 +47,7 @@ from evenmatch.model.ticket import Ticket
 
 
 class Counters(msgspec.Struct, gc=False):
-    """Totals since the shard's birth.
+    """Totals since the shard was created.
 
     `accepted` + `returned` = waiting + `matched` + `cancelled` + `expired`.
 
@@ -180,9 +180,9 @@ class Tables(msgspec.Struct):
         if end is None or (now is not None and end.ended_at + KEEP_ENDED < now):
             raise Forgotten(f"ticket {ticket_id} ended more than {KEEP_ENDED:g} s ago")
         state, changed, assignment = end.state, end.changed, None
-        kept = self.matches.get(end.match) if end.match and state == "matched" else None
-        if kept is not None and kept.assignment is not None:
-            state, changed, assignment = "assigned", kept.assigned, kept.assignment
+        kept_match = self.matches.get(end.match) if end.match and state == "matched" else None
+        if kept_match is not None and kept_match.assignment is not None:
+            state, changed, assignment = "assigned", kept_match.assigned, kept_match.assignment
         return TicketView(
             ticket_id,
             state,
@@ -276,8 +276,8 @@ class Tables(msgspec.Struct):
         """
         self.ended.pop(ticket.id, None)
         self.waiting[ticket.id] = LiveTicket(ticket, ticket.queues, self.sequence + 1)
-        known = next((self.queues[name] for name in ticket.queues if name in self.queues), None)
-        group = self.players.setdefault("default" if known is None else known.group, {})
+        queue = next((self.queues[name] for name in ticket.queues if name in self.queues), None)
+        group = self.players.setdefault("default" if queue is None else queue.group, {})
         for player in ticket.players:
             group.setdefault(player.id, ticket.id)
 
@@ -332,16 +332,16 @@ class Tables(msgspec.Struct):
         """Assert that running matches hold the players who play, and nobody who left."""
         for match_id, roster in self.rosters.items():
             seated = [player for team in roster.players for player in team]
-            kept = self.matches[match_id]
-            assert kept.void is None, f"match {match_id} is void and runs"
+            kept_match = self.matches[match_id]
+            assert kept_match.void is None, f"match {match_id} is void and runs"
             assert len(set(seated)) == len(seated), f"I1: a player is twice in match {match_id}"
             assert not set(seated) & set(roster.left), f"who left match {match_id} is in it"
             assert min(roster.free) >= 0, f"match {match_id} has more players than seats"
             assert roster.version == len(roster.fills), f"match {match_id} lost a fill"
             assert all(self.matches[fill].match.extends == match_id for fill in roster.fills)
             if roster.proposed:
-                asked = self.proposals[roster.proposed].match
-                assert asked.extends == match_id, f"match {match_id} keeps seats for nobody"
+                match = self.proposals[roster.proposed].match
+                assert match.extends == match_id, f"match {match_id} keeps seats for nobody"
             opened = roster.open
             if opened is not None:
                 assert opened.roster_version == roster.version, f"{match_id} has a stale opening"
@@ -387,8 +387,8 @@ def find_match(tables: Tables, shard: str, match_id: str) -> KeptMatch:
         NotMade: Its players have not accepted it yet.
         ProposalOver: It was proposed, and its proposal failed.
     """
-    kept = tables.matches.get(match_id)
-    if kept is None:
+    kept_match = tables.matches.get(match_id)
+    if kept_match is None:
         if match_id in tables.proposals:
             raise NotMade(
                 f"match {match_id} is proposed; its players have to accept it first",
@@ -401,11 +401,11 @@ def find_match(tables: Tables, shard: str, match_id: str) -> KeptMatch:
         if _was_given(f"{shard}-m", match_id, tables.numbered):
             raise Forgotten(f"match {match_id[:64]} is no longer kept")
         raise UnknownMatch(f"no match has the id {match_id[:64]!r}")
-    return kept
+    return kept_match
 
 
 def too_late(view: TicketView) -> TooLate:
-    """Return the refusal of what can only be done to a ticket that waits."""
+    """Return the refusal of an operation for which a ticket must be waiting."""
     return TooLate(f"ticket {view.id} is {view.state}", ticket=view.id, match=view.match)
 
 

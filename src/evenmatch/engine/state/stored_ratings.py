@@ -1,4 +1,4 @@
-"""Stored ratings and what is known of outcomes: rows of the tables, and how events change them.
+"""Stored ratings and outcomes: rows of the tables, and how events change them.
 
 Nothing here computes a rating: events carry the new ones, so that a journal rebuilds the tables
 without asking a rating system.
@@ -46,7 +46,7 @@ def period_of(instant: float, seconds: float) -> int:
     return math.floor(instant / seconds + 1e-9)
 
 
-def aged(stored: StoredRating | None, now: float, seconds: float | None) -> AgedRating:
+def aged_rating(stored: StoredRating | None, now: float, seconds: float | None) -> AgedRating:
     """Return a rating with its age in periods; without periods nothing ages."""
     if stored is None:
         return AgedRating()
@@ -56,20 +56,20 @@ def aged(stored: StoredRating | None, now: float, seconds: float | None) -> Aged
     return AgedRating(stored.rating, max(periods, 0))
 
 
-def with_ratings(new: NewTicket, known: dict[str, Rating]) -> NewTicket:
+def with_ratings(new: NewTicket, ratings: dict[str, Rating]) -> NewTicket:
     """Return a ticket whose players have these ratings."""
-    if not known:
+    if not ratings:
         return new
     players = tuple(
         [
-            replace(player, rating=known[player.id]) if player.id in known else player
+            replace(player, rating=ratings[player.id]) if player.id in ratings else player
             for player in new.players
         ]
     )
     return replace(new, players=players)
 
 
-def as_accepted(new: NewTicket, event: Accepted) -> NewTicket:
+def accepted_ticket(new: NewTicket, event: Accepted) -> NewTicket:
     """Return a ticket with what the engine knew of it when it was accepted."""
     return with_defaults(with_ratings(new, event.ratings), event.defaults)
 
@@ -112,16 +112,16 @@ def forget_surplus(ladder: Ladder) -> None:
             del ladder[player]
 
 
-def _reported(tables: Tables, given: Input, event: Reported) -> None:
-    del given
-    kept = tables.matches[event.match]
-    reports = {} if kept.outcome is None else kept.outcome.reports
-    told = {**reports, event.player: event.result}
-    _note(tables, event.match, MatchOutcome("reported", None, told, event.until))
+def _reported(tables: Tables, input_: Input, event: Reported) -> None:
+    del input_
+    kept_match = tables.matches[event.match]
+    reports = {} if kept_match.outcome is None else kept_match.outcome.reports
+    results = {**reports, event.player: event.result}
+    _note(tables, event.match, MatchOutcome("reported", None, results, event.until))
 
 
-def _counted(tables: Tables, given: Input, event: Counted) -> None:
-    del given
+def _counted(tables: Tables, input_: Input, event: Counted) -> None:
+    del input_
     _note(tables, event.match, MatchOutcome("counted", event.result))
     tables.counters.outcomes += 1
     if event.ladder is not None:
@@ -132,27 +132,27 @@ def _counted(tables: Tables, given: Input, event: Counted) -> None:
                 period.played[player] = (*period.played.get(player, ()), event.match)
 
 
-def _disputed(tables: Tables, given: Input, event: Disputed) -> None:
-    del given
-    told = tables.matches[event.match].outcome
-    assert told is not None
-    _note(tables, event.match, replace(told, state="disputed"))
+def _disputed(tables: Tables, input_: Input, event: Disputed) -> None:
+    del input_
+    outcome = tables.matches[event.match].outcome
+    assert outcome is not None
+    _note(tables, event.match, replace(outcome, state="disputed"))
     tables.counters.disputed += 1
 
 
-def _period_began(tables: Tables, given: Input, event: PeriodBegan) -> None:
-    del given
+def _period_began(tables: Tables, input_: Input, event: PeriodBegan) -> None:
+    del input_
     period = Period(event.system, event.seconds, event.starts_at, event.ends_at, {}, {}, {})
     tables.periods[event.ladder] = period
 
 
-def _period_ended(tables: Tables, given: Input, event: PeriodEnded) -> None:
+def _period_ended(tables: Tables, input_: Input, event: PeriodEnded) -> None:
     period = tables.closing[event.ladder] = tables.periods.pop(event.ladder)
-    period.ends_at = given.now
+    period.ends_at = input_.now
 
 
-def _rated(tables: Tables, given: Input, event: Rated) -> None:
-    del given
+def _rated(tables: Tables, input_: Input, event: Rated) -> None:
+    del input_
     ladder = tables.ratings.setdefault(event.ladder, {})
     period = None if event.next_at is None else tables.closing[event.ladder]
     for player, rating in event.ratings.items():
@@ -176,9 +176,9 @@ def take_ratings(tables: Tables, event: Rated) -> None:
             ladder[player] = replace(ladder[player], rating=rating)
 
 
-def _note(tables: Tables, match_id: str, told: MatchOutcome) -> None:
-    kept = tables.matches[match_id]
-    tables.matches[match_id] = replace(kept, outcome=told)
+def _note(tables: Tables, match_id: str, outcome: MatchOutcome) -> None:
+    kept_match = tables.matches[match_id]
+    tables.matches[match_id] = replace(kept_match, outcome=outcome)
 
 
 OUTCOME_REDUCERS: dict[type[Event], Callable[[Tables, Input, Any], None]] = {

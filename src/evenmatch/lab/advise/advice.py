@@ -40,22 +40,22 @@ def advise(
     percentile: float = 0.5,
     seed: int | None = None,
 ) -> Advice:
-    """Compute how many players a game needs for a wait, or which waits its players get.
+    """Say how many players a game needs for a given wait, or how long its players will wait.
 
     Args:
         base: The game's matches and players.
-        players_online: How many are online, in a match, pausing or searching; with `hours`, on
-            average over the day.
-        target_wait: Seconds within which a share of the players of every pool should be matched.
-            Exactly one of these two is given, or with `hours` one or both.
-        percentile: That share, above 0 and below 1.
-        seed: Simulate the smallest pool with this seed, which takes some seconds; None does not.
+        players_online: How many players are in a match, between matches or in the queue; with
+            `hours`, the daily average.
+        target_wait: Seconds within which the share `percentile` of the players in every pool should
+            be matched. Give either this or `players_online`; with `hours` you may give both.
+        percentile: The share for `target_wait`, above 0 and below 1.
+        seed: If given, also simulate the smallest pool with this seed, which takes some seconds.
 
     Returns:
         The answer. Its `figures()` are what `evenmatch advise --json` prints.
 
     Raises:
-        ConfigError: The question cannot be answered; one sentence says why.
+        ConfigError: Something cannot be computed; the sentence says what.
 
     Source:
         Xu, Yu and Wu, Rule Designs for Optimal Online Game Matchmaking, for the pools; Little's
@@ -65,23 +65,23 @@ def advise(
     133
     """
     _check(base, players_online, target_wait, percentile)
-    found = _of_known(base, known_of(base), players_online, target_wait, percentile)
-    return found if seed is None else simulate(found, seed)
+    advice = _of_known(base, known_of(base), players_online, target_wait, percentile)
+    return advice if seed is None else simulate(advice, seed)
 
 
 def _of_known(
     base: PlayerBase,
-    known: PoolEvidence,
+    evidence: PoolEvidence,
     players_online: float | None,
     target_wait: float | None,
     percentile: float,
 ) -> Advice:
-    if known.pool is None:
+    if evidence.pool is None:
         return Advice(
             base=base,
             percentile=percentile,
             target_wait=target_wait,
-            known=known,
+            known=evidence,
             players_online=players_online,
             rate=None,
             pooled=NOTHING,
@@ -89,15 +89,15 @@ def _of_known(
             pooled_rate=None,
             given=players_online is not None,
         )
-    market = Market(base, known.pool)
+    market = Market(base, evidence.pool)
     if players_online is None:
         assert target_wait is not None, "one of both is given"
         rate = market.rate_for_all(target_wait, percentile)
         players = market.players_at(rate)
     else:
         players, rate = players_online, market.rate_of(players_online) or math.nan
-    found = _answer(market, known, (players, rate), percentile, target_wait)
-    return replace(found, given=players_online is not None)
+    advice = _answer(market, evidence, (players, rate), percentile, target_wait)
+    return replace(advice, given=players_online is not None)
 
 
 def simulate(advice: Advice, seed: int, map_: Mapper | None = None) -> Advice:
@@ -122,13 +122,13 @@ def simulate(advice: Advice, seed: int, map_: Mapper | None = None) -> Advice:
     if advice.rate is None:
         return advice
     pool, mapper = scenario_of(advice, seed), map_ or one_by_one
-    found = simulated_pool(pool, advice.percentile, mapper)
-    known = known_by(found, advice.known)
-    if known is not advice.known:
+    simulated = simulated_pool(pool, advice.percentile, mapper)
+    evidence = known_by(simulated, advice.known)
+    if evidence is not advice.known:
         players = advice.players_online if advice.given else None
-        advice = _of_known(advice.base, known, players, advice.target_wait, advice.percentile)
-    advice = _seen_instead(found, replace(advice, simulated=found))
-    return replace(advice, flexible=tuple(shifted(advice, pool, found, mapper)))
+        advice = _of_known(advice.base, evidence, players, advice.target_wait, advice.percentile)
+    advice = _seen_instead(simulated, replace(advice, simulated=simulated))
+    return replace(advice, flexible=tuple(shifted(advice, pool, simulated, mapper)))
 
 
 def _seen_instead(simulated: SimulatedPool, advice: Advice) -> Advice:
@@ -151,16 +151,16 @@ def _seen_instead(simulated: SimulatedPool, advice: Advice) -> Advice:
         f"{simulated.runs} runs of {simulated.policy}, {simulated.players:,} players in all, at "
         f"{simulated.rate:.4g} players per second; with patience waits do not scale to other rates"
     )
-    known = advice.known
+    evidence = advice.known
     if is_all and advice.given:
-        others = tuple(each for each in known.statements if each.figure == "players online")
+        others = tuple(each for each in evidence.statements if each.figure == "players online")
         seen = replace(pool, of_mean="simulated", of_quantiles="simulated")
         statements = (PoolStatement("waits", "simulated", text), *others)
-        known = replace(known, pool=seen, statements=statements)
+        evidence = replace(evidence, pool=seen, statements=statements)
     else:
         statement = PoolStatement("waits of the smallest pool", "simulated", text)
-        known = replace(known, statements=(*known.statements, statement))
-    return replace(advice, known=known, cells=cells, pooled=figures if is_all else advice.pooled)
+        evidence = replace(evidence, statements=(*evidence.statements, statement))
+    return replace(advice, known=evidence, cells=cells, pooled=figures if is_all else advice.pooled)
 
 
 def scenario_of(advice: Advice, seed: int) -> PoolScenario:
@@ -180,7 +180,7 @@ def scenario_of(advice: Advice, seed: int) -> PoolScenario:
 
 def _answer(
     market: Market,
-    known: PoolEvidence,
+    evidence: PoolEvidence,
     online: tuple[float, float],
     percentile: float,
     target_wait: float | None,
@@ -205,16 +205,16 @@ def _answer(
         base=market.base,
         percentile=percentile,
         target_wait=target_wait,
-        known=known,
+        known=evidence,
         players_online=players,
         rate=usable,
         pooled=pooled_figures(market, usable, percentile),
         pooled_players=pooled_players,
         pooled_rate=pooled_rate,
         cells=cells,
-        classes=_classes(market, known, usable, percentile),
+        classes=_classes(market, evidence, usable, percentile),
         splits=tuple(split_effects(market, goal)) if goal else (),
-        flexible=tuple(flexible_players(market, usable, known.classes)),
+        flexible=tuple(flexible_players(market, usable, evidence.classes)),
         cuts=tuple(best_cuts(market, goal)) if goal else (),
         day=day_of(market, players, percentile, needed) if math.isfinite(players) else None,
         worst_wait_if_pooled=worst,
@@ -241,12 +241,12 @@ def _goal(
 
 
 def _classes(
-    market: Market, known: PoolEvidence, rate: float | None, percentile: float
+    market: Market, evidence: PoolEvidence, rate: float | None, percentile: float
 ) -> tuple[ClassFigures, ...]:
     if rate is None:
         return ()
     found = []
-    for each in known.classes:
+    for each in evidence.classes:
         own = rate * market.smallest
         waits = PoolWaits(each.mean / own, each.mean / own, 1.0, each.law, own)
         quantiles = {name: waits.quantile(part) for name, part in QUANTILES.items()}

@@ -79,11 +79,11 @@ class Advice:
 
         A relative error of the wait makes the same relative error of the required rate.
         """
-        seen = self.simulated
+        simulated = self.simulated
         is_found = self.known.pool is not None and self.known.pool.of_quantiles == "simulated"
-        if seen is None or not is_found or self.given or self.rate is None:
+        if simulated is None or not is_found or self.given or self.rate is None:
             return None
-        wait = seen.figures["wait"]
+        wait = simulated.figures["wait"]
         if not wait.value or wait.half_width is None:
             return None
         return self.rate * self.base.cycle * wait.half_width / wait.value

@@ -30,31 +30,31 @@ from evenmatch.simulation.groups import FLEXIBLE
 
 
 def shifted(
-    advice: Advice, pool: PoolScenario, seen: SimulatedPool, map_: Mapper
+    advice: Advice, pool: PoolScenario, simulated: SimulatedPool, map_: Mapper
 ) -> list[Flexible]:
     """Return what a flexible player gains and who loses, with one class shifted by a tenth.
 
     Args:
         advice: What is known so far.
         pool: The smallest pool.
-        seen: What its simulation came to.
+        simulated: What its simulation came to.
         map_: Makes the runs, several at a time.
     """
     base = advice.base
     if not base.roles and (not base.sides or base.teams == (1, 1)):
         return _split(advice, pool.seed, map_)
-    found = _composition(pool, seen, map_)
+    found = _composition(pool, simulated, map_)
     return [*([] if found is None else [found]), *advice.flexible]
 
 
-def _composition(pool: PoolScenario, seen: SimulatedPool, map_: Mapper) -> Flexible | None:
+def _composition(pool: PoolScenario, simulated: SimulatedPool, map_: Mapper) -> Flexible | None:
     """Return what becomes of players by role or side; None if none who is particular was seen."""
     base = pool.base
     field, shares = ("role_shares", base.role_shares) if base.roles else ("sides", base.sides)
     free = next((name for name in shares if _takes_all(base, name)), ANY)
     labels = {name: _label(pool, name) for name, share in shares.items() if share > 0.0}
     names = [name for name in labels if name != free]
-    now = {name: _mean(seen, labels[name]) for name in names}
+    now = {name: _mean(simulated, labels[name]) for name in names}
     worst = max(
         (name for name in names if now[name]), key=lambda each: now[each] or 0.0, default=""
     )
@@ -65,7 +65,7 @@ def _composition(pool: PoolScenario, seen: SimulatedPool, map_: Mapper) -> Flexi
     changed = msgspec.structs.replace(base, **{field: after_shares})
     after = simulated_pool(replace(pool, base=changed), 0.5, map_)
     labels = {**{name: labels[name] for name in names}, free: _label(pool, free)}
-    others = {label: (_mean(seen, label), _mean(after, label)) for label in labels.values()}
+    others = {label: (_mean(simulated, label), _mean(after, label)) for label in labels.values()}
     wait_now, wait_then = others[labels[free]]
     return Flexible(
         who=labels[worst],
@@ -90,10 +90,10 @@ def _label(pool: PoolScenario, name: str) -> str:
     return pool.label(FLEXIBLE if name == ANY else name)
 
 
-def _mean(seen: SimulatedPool, label: str) -> float | None:
+def _mean(simulated: SimulatedPool, label: str) -> float | None:
     """Return the mean wait of a class; None if no run had one of its players."""
-    found = seen.classes.get(label)
-    return None if found is None else found.value
+    interval = simulated.classes.get(label)
+    return None if interval is None else interval.value
 
 
 def _split(advice: Advice, seed: int, map_: Mapper) -> list[Flexible]:

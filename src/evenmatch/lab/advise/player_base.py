@@ -31,7 +31,7 @@ SHOWN = 64
 
 
 class Split(msgspec.Struct, frozen=True):
-    """A criterion by which players are kept apart: regions, modes, bands of skill.
+    """Something that keeps players apart: regions, modes or bands of skill.
 
     Args:
         name: Its name.
@@ -66,24 +66,25 @@ def name_of(split: str, option: str) -> str:
 
 
 class PlayerBase(msgspec.Struct, frozen=True, kw_only=True):
-    """A game's players and matches, as far as they affect waits.
+    """A game's players and matches, with everything that waits depend on.
 
     Args:
         teams: Players of each team: `(5, 5)` is five against five.
         match_length: Seconds that a match lasts.
-        idle: Mean seconds between a match and the next search.
-        splits: What keeps players apart; each combination of options is a pool of its own.
+        idle: Mean seconds from the end of a match until the player queues again.
+        splits: What keeps players apart; each combination of options is a separate pool.
         parties: Shares of players who come in parties of 1, 2, 3, ...
-        roles: Players of each role in a team; they sum to every team's seats.
-        role_shares: Shares of players by the roles that they take, `tank`, `tank+healer`, `any`.
-        sides: Shares of players who insist on a side, two names, and `any`.
-        patience: Mean seconds after which a player gives up, exponential; None is never.
-        levels: Shares of players by level, from the lowest, among which zones may be cut.
-        zones: Number of zones into which to cut the levels, 2 or more.
+        roles: How many players of a team each role takes; together they fill every team.
+        role_shares: Shares of players by the roles that they accept: `tank`, `tank+healer`, `any`.
+        sides: Shares of players who insist on a side: two names, and `any` for the others.
+        patience: Mean seconds after which a player gives up, exponentially distributed; by default
+            nobody does.
+        levels: Shares of players by level, lowest first, between which zones may be cut.
+        zones: How many zones to cut the levels into, 2 or more.
         hours: Players online by hour of the day from midnight; only their proportions count.
 
     Raises:
-        ConfigError: A number is out of range, or they contradict each other.
+        ConfigError: A number is out of range, or the arguments contradict each other.
     """
 
     teams: tuple[int, ...] = (5, 5)

@@ -196,30 +196,30 @@ def simulated_pool(pool: Drawable, percentile: float, map_: Mapper = one_by_one)
     )
 
 
-def known_by(simulated: SimulatedPool, known: PoolEvidence) -> PoolEvidence:
+def known_by(simulated: SimulatedPool, evidence: PoolEvidence) -> PoolEvidence:
     """Return what is known of a pool with the simulated law in place of the estimate.
 
     Without patience all times scale with the rate, so the law that was seen at one rate holds at
     each; with patience only at that one, and nothing is replaced.
     """
     mean = simulated.figures["mean"].value
-    if known.is_exact or not isinstance(known.pool, ScalingPool) or mean is None:
-        return known
+    if evidence.is_exact or not isinstance(evidence.pool, ScalingPool) or mean is None:
+        return evidence
     text = (
         f"{simulated.runs} runs of {simulated.policy}, {simulated.players:,} players in all; "
         "without patience waits are inversely proportional to the rate, so that one law is enough"
     )
-    others = tuple(each for each in known.statements if each.figure == "players online")
+    others = tuple(each for each in evidence.statements if each.figure == "players online")
     classes = tuple(
         KnownClass(name, share, law, float(law.waits.mean()))
         for name, (share, law) in simulated.by_class.items()
         if len(law.waits)
     )
     return replace(
-        known,
+        evidence,
         pool=ScalingPool(simulated.law, mean * simulated.rate, "simulated", "simulated"),
         statements=(
-            *(each for each in known.statements if each.source == "bound"),
+            *(each for each in evidence.statements if each.source == "bound"),
             PoolStatement("waits", "simulated", text),
             *others,
         ),

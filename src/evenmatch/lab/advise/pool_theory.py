@@ -107,8 +107,8 @@ def known_of(base: PlayerBase) -> PoolEvidence:
         if is_there
     ]
     if groups == ["parties"]:
-        if (found := _one_size(base)) is not None:
-            return found
+        if (evidence := _one_size(base)) is not None:
+            return evidence
         if base.patience is None and base.teams == (2, 2):
             return _two_v_two(base)
     if base.patience is None and groups == ["sides"] and base.teams == (1, 1):

@@ -208,8 +208,8 @@ class PatientPool:
         return patient_waits(k=self.k, rate=own, patience_rate=1.0 / self.patience)
 
     def _within(self, rate: float, wait: float) -> float:
-        found = self.waits(rate)
-        return found.matched * float(found.law.cdf(np.array(wait)))
+        waits = self.waits(rate)
+        return waits.matched * float(waits.law.cdf(np.array(wait)))
 
 
 def solve_increasing(

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from evenmatch.engine.state.snapshot import decode_snapshot
-from evenmatch.engine.state.stored_ratings import as_accepted
+from evenmatch.engine.state.stored_ratings import accepted_ticket
 from evenmatch.errors import ConfigError
 from evenmatch.journals.reading import (
     first_of,
@@ -92,17 +92,17 @@ def read_trace(data: Path, shard: str, say: Callable[[int, int], None]) -> Trace
     return trace
 
 
-def _take(trace: Trace, given: Input, events: Iterable[Event]) -> None:
-    if isinstance(given, Configure):
-        trace.queues = given.queues
+def _take(trace: Trace, input_: Input, events: Iterable[Event]) -> None:
+    if isinstance(input_, Configure):
+        trace.queues = input_.queues
     for event in events:
-        if isinstance(event, Accepted) and isinstance(given, Enqueue):
-            new = as_accepted(given.tickets[event.item], event)
-            trace.arrived[event.ticket] = ExportedTicket(event.ticket, given.now, new)
+        if isinstance(event, Accepted) and isinstance(input_, Enqueue):
+            new = accepted_ticket(input_.tickets[event.item], event)
+            trace.arrived[event.ticket] = ExportedTicket(event.ticket, input_.now, new)
         elif isinstance(event, Cancelled):
             ticket = trace.arrived.get(event.ticket)
             if ticket is not None:
-                ticket.leaves_at = given.now
+                ticket.leaves_at = input_.now
         elif isinstance(event, Matched):
             trace.matches[event.match.id] = event.match
         elif isinstance(event, Voided):
@@ -126,7 +126,7 @@ def anonymised(trace: Trace) -> Trace:
     ]
     return Trace(
         {each.id: each for each in hidden},
-        {made.id: made for made in map(disguise.match, trace.matches.values())},
+        {match.id: match for match in map(disguise.match, trace.matches.values())},
         trace.queues,
     )
 

@@ -10,7 +10,13 @@ import re
 from collections.abc import Iterator
 
 from evenmatch.errors import ConfigError
-from evenmatch.lab.imports.report import ImportLine, ImportOptions, ImportResult, Taken, unreached
+from evenmatch.lab.imports.report import (
+    ImportLine,
+    ImportOptions,
+    ImportResult,
+    TakenLine,
+    unreached,
+)
 from evenmatch.lab.imports.toml_text import arrivals_text, table_text, value_text
 from evenmatch.lab.rule_set_scenario import drawn_by
 from evenmatch.rules.fields import Fields
@@ -173,7 +179,7 @@ def _configuration(text: bytes) -> tuple[Fields, dict[str, int]]:
 
 def _of_configuration(fields: Fields, lines: dict[str, int]) -> Iterator[ImportLine]:
     """Yield what became of each key of a configuration."""
-    taken: dict[str, tuple[Taken, str, str]] = {
+    taken: dict[str, tuple[TakenLine, str, str]] = {
         "Name": ("exactly", "the queue's name", ""),
         REQUEST: ("exactly", f"wait_max = {value_text(fields.number(REQUEST))}", ""),
     }
@@ -220,7 +226,7 @@ class _Report:
         for key, raw in self._raw.items():
             path = child_path("$", key)
             if key == "name":
-                taken: Taken = "exactly" if self._queue == raw else "approximately"
+                taken: TakenLine = "exactly" if self._queue == raw else "approximately"
                 yield self._line(path, taken, f'name = "{self._queue}"')
             elif key == "ruleLanguageVersion":
                 yield self._line(path, "exactly", "read as 1.0")
@@ -238,7 +244,7 @@ class _Report:
             else:
                 yield self._line(path, "not at all", note="no key of a rule set; it is ignored")
 
-    def _line(self, path: str, taken: Taken, becomes: str = "", note: str = "") -> ImportLine:
+    def _line(self, path: str, taken: TakenLine, becomes: str = "", note: str = "") -> ImportLine:
         line = self._lines.get(path, 0)
         return ImportLine(path=path, line=line, taken=taken, becomes=becomes, note=note)
 
@@ -299,7 +305,7 @@ class _Report:
             return self._line(path, "approximately", words if is_there else "", note)
         if key == "backfillPriority":
             note = "running matches are filled before new ones are made"
-            taken: Taken = "exactly" if algorithm.backfill_priority == "high" else "not at all"
+            taken: TakenLine = "exactly" if algorithm.backfill_priority == "high" else "not at all"
             return self._line(path, taken, note=note)
         if key in ("strategy", "batchingPreference", "sortByAttributes"):
             return self._line(path, "not at all", note=SEARCH)

@@ -13,7 +13,13 @@ from evenmatch.lab.imports.playfab_kinds import (
     is_solo,
     kind_rule,
 )
-from evenmatch.lab.imports.report import ImportLine, ImportOptions, ImportResult, Taken, unreached
+from evenmatch.lab.imports.report import (
+    ImportLine,
+    ImportOptions,
+    ImportResult,
+    TakenLine,
+    unreached,
+)
 from evenmatch.lab.imports.toml_text import arrivals_text, json_file, table_text, value_text
 from evenmatch.lab.playfab_draws import drawn_by_queue
 from evenmatch.model.queue import Criterion
@@ -154,7 +160,7 @@ class _QueueImport:
             else:
                 yield self._of_key(path, key, raw)
 
-    def _line(self, path: str, taken: Taken, becomes: str = "", note: str = "") -> ImportLine:
+    def _line(self, path: str, taken: TakenLine, becomes: str = "", note: str = "") -> ImportLine:
         line = self._lines.get(path, 0)
         return ImportLine(path=path, line=line, taken=taken, becomes=becomes, note=note)
 
@@ -208,7 +214,7 @@ class _QueueImport:
         if key in EXPANSIONS:
             return self._of_expansion(rule, path, raw)
         kind = self._kinds[rule.path]
-        taken: Taken = kind.taken if self.has_kinds else "exactly"
+        taken: TakenLine = kind.taken if self.has_kinds else "exactly"
         note = ""
         if key == "SecondsUntilOptional":
             words = f"not enforced from {rule.optional_after:g} s on"
@@ -266,7 +272,7 @@ class _QueueImport:
 
     def _of_missing(self, rule: PlayFabRule, path: str) -> ImportLine:
         attribute = attribute_in(rule)
-        taken: Taken = "exactly"
+        taken: TakenLine = "exactly"
         if attribute is None:
             return self._line(path, "not at all", note="no key of such a rule; it is ignored")
         words = f"{value_text(attribute.default)} for players without it"
@@ -284,7 +290,7 @@ class _QueueImport:
         if not rule.expanded:
             return self._line(path, "not at all", note="this type of rule has no expansion")
         kind = self._kinds[rule.path]
-        taken: Taken = kind.taken if self.has_kinds else "exactly"
+        taken: TakenLine = kind.taken if self.has_kinds else "exactly"
         note = ""
         if not only_loosens(rule):
             note = "it shrinks at some age, and is kept so: each ticket goes by its own wait"

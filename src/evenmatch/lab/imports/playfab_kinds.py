@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from evenmatch.criteria.base import Form, NumberGap
 from evenmatch.criteria.registry import kind_with
-from evenmatch.lab.imports.report import Taken
+from evenmatch.lab.imports.report import TakenLine
 from evenmatch.rules.playfab.compile import attribute_in, large_from, sizes_of
 from evenmatch.rules.playfab.queue import (
     DifferenceRule,
@@ -49,7 +49,7 @@ class KindRule(NamedTuple):
         note: What differs, and what to do.
     """
 
-    taken: Taken
+    taken: TakenLine
     table: Table | None = None
     note: str = ""
 
@@ -59,7 +59,7 @@ def is_solo(queue: PlayFabQueue) -> bool:
     return queue.ticket_max == 1
 
 
-def format_taken(queue: PlayFabQueue) -> tuple[Taken, str]:
+def format_taken(queue: PlayFabQueue) -> tuple[TakenLine, str]:
     """Return how closely our formats describe the sizes of matches, and what differs."""
     least, most = sizes_of(queue)
     if queue.players_min > sum(least) or queue.players_max < sum(most):

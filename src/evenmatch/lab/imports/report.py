@@ -1,4 +1,4 @@
-"""The result of an import: a TOML text, files beside it, and a report line for each key."""
+"""The result of importing a file: a TOML text, files beside it, and a line for each key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from evenmatch.rules.findings import Finding
 
-Taken = Literal["exactly", "approximately", "not at all"]
+TakenLine = Literal["exactly", "approximately", "not at all"]
 
 
 class ImportLine(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -25,7 +25,7 @@ class ImportLine(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     path: str
     line: int
-    taken: Taken
+    taken: TakenLine
     becomes: str = ""
     note: str = ""
 

@@ -166,8 +166,8 @@ def last_instants(queue: Queue, own: Sequence[Arrival], times: Floats, end: floa
 
 
 def _sides_and_owners(queue: Queue, own: Sequence[Arrival]) -> tuple[Floats, Floats]:
-    names = [side_of(each.ticket) if queue.format.insisted else "" for each in own]
-    codes = {name: float(code) for code, name in enumerate(["", *queue.format.insisted])}
+    names = [side_of(each.ticket) if queue.format.strict_sides else "" for each in own]
+    codes = {name: float(code) for code, name in enumerate(["", *queue.format.strict_sides])}
     sides = np.array([codes[name] for name in names])
     return sides, codes_of([each.ticket.players[0].id for each in own])
 
@@ -184,17 +184,17 @@ def _tickets(queue: Queue, own: Sequence[Arrival]) -> tuple[Ticket, ...]:
     samples, recent = samples_of(queue), dict[str, RecentValues]()
     tickets = []
     for sequence, arrival in enumerate(own):
-        given = arrival.ticket
-        places = placed_among(given, samples, recent)
-        remember(given, (queue.name,), places, recent)
+        new = arrival.ticket
+        places = placed_among(new, samples, recent)
+        remember(new, (queue.name,), places, recent)
         tickets.append(
             Ticket(
-                given.id or str(sequence),
+                new.id or str(sequence),
                 sequence,
                 arrival.at,
-                given.players,
-                given.queues,
-                given.attributes,
+                new.players,
+                new.queues,
+                new.attributes,
                 {key: placed.places for key, placed in places.items()},
             )
         )
@@ -283,8 +283,8 @@ def _bots(queue: Queue) -> tuple[float, float] | None:
 
 def _sides_and_loners(queue: Queue, own: Sequence[Arrival]) -> tuple[Floats, Floats]:
     """Return codes of the sides, if no two tickets may share one, and of lone players."""
-    is_named = bool(queue.format.insisted) and max(queue.format.players) == 1
-    codes = {name: float(code) for code, name in enumerate(["", *queue.format.insisted])}
+    is_named = bool(queue.format.strict_sides) and max(queue.format.players) == 1
+    codes = {name: float(code) for code, name in enumerate(["", *queue.format.strict_sides])}
     sides = np.array([codes[side_of(each.ticket)] if is_named else 0.0 for each in own])
     parties = [each.ticket.players for each in own]
     return sides, codes_of(

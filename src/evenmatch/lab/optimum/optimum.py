@@ -101,19 +101,21 @@ def optimum(
     )
     if gap_max is None:
         gap_max = 0.0 if len(arrivals) <= EXACT_MAX else GAP_MAX
-    found = pair_up([each.field for each in fields], alone, rounds_max=rounds_max, gap_max=gap_max)
-    one = np.flatnonzero(found.mates > np.arange(len(arrivals)))
-    costs, instants = _best_of(fields, one, found.mates[one])
-    left = np.flatnonzero(found.mates < 0)
+    pairing = pair_up(
+        [each.field for each in fields], alone, rounds_max=rounds_max, gap_max=gap_max
+    )
+    one = np.flatnonzero(pairing.mates > np.arange(len(arrivals)))
+    costs, instants = _best_of(fields, one, pairing.mates[one])
+    left = np.flatnonzero(pairing.mates < 0)
     cost = math.fsum(costs.tolist()) + math.fsum(alone[left].tolist())
-    pairs = zip(one.tolist(), found.mates[one].tolist(), instants.tolist(), strict=True)
+    pairs = zip(one.tolist(), pairing.mates[one].tolist(), instants.tolist(), strict=True)
     return Optimum(
         cost=cost,
-        bound=min(cost, found.bound),
-        is_optimal=found.is_optimal,
+        bound=min(cost, pairing.bound),
+        is_optimal=pairing.is_optimal,
         pairs=tuple(sorted(pairs, key=lambda pair: (pair[2], pair[0]))),
         alone=tuple(left.tolist()),
-        rounds=found.rounds,
+        rounds=pairing.rounds,
     )
 
 

@@ -1,4 +1,4 @@
-"""What another policy would have made of a journal's inputs, compared with what happened.
+"""Plays a journal's inputs with another policy, and compares the results.
 
 The other policy plays in a shadow world, as beside a live server; see `engine/shadow.py` for the
 limits of that.
@@ -104,11 +104,11 @@ def _figures(sums: Sums) -> Figures:
 
 def _with_queues(record: Record, under: Callable[[Queue], Queue]) -> Record:
     """Return a record whose queues, if it has any, get the other policy."""
-    given = record.input
-    if not isinstance(given, Configure):
+    input_ = record.input
+    if not isinstance(input_, Configure):
         return record
-    queues = tuple(map(under, given.queues))
-    return msgspec.structs.replace(record, input=msgspec.structs.replace(given, queues=queues))
+    queues = tuple(map(under, input_.queues))
+    return msgspec.structs.replace(record, input=msgspec.structs.replace(input_, queues=queues))
 
 
 def _under(spec: str, only: str | None, queue: Queue) -> Queue:

@@ -1,4 +1,4 @@
-"""A journal decided again from its inputs alone, from one start of its server to the next.
+"""Decides a journal again from its inputs alone, from one start of its server to the next.
 
 At each start, the server made its matchers anew: their memory came from the newest snapshot, and
 that snapshot may be deleted since. So if the journal does not have it, each possibility is tried: a
@@ -55,7 +55,7 @@ class ReplayResult(msgspec.Struct):
         tickets: Tickets accepted in them.
         matches: Matches made in them.
         starts: Records before which the server was started again.
-        found: The first difference, if there is one.
+        first_difference: The first difference, if there is one.
         skipped: First and last of the records that were not compared, because they follow a
             difference: the replay continued at the next snapshot or the next start.
     """
@@ -67,7 +67,7 @@ class ReplayResult(msgspec.Struct):
     tickets: int = 0
     matches: int = 0
     starts: list[int] = []
-    found: FirstDifference | None = None
+    first_difference: FirstDifference | None = None
     skipped: list[tuple[int, int]] = []
 
 
@@ -115,23 +115,23 @@ class _Redecision:
         self._changed: dict[int, set[str]] = {}
 
     def run(self) -> ReplayResult:
-        source, told = self._source, self.result
+        source, result = self._source, self.result
         kept: Memories = {} if source.start is None else source.start.memories
         tables, choices = source.tables, [kept]
         for begin, end in _stretches(source):
             if begin > source.begin:
-                told.starts.append(begin)
+                result.starts.append(begin)
             try:
                 tables, learnt = self._stretch(begin, end, tables, choices)
             except _Senseless:
-                told.skipped[-1] = told.skipped[-1][0], source.last
+                result.skipped[-1] = result.skipped[-1][0], source.last
                 break
             kept = self._still(kept, begin - 1)
             stored = source.memories_before(end + 1)
             of_snapshot = None if stored is None else self._still(stored[1], stored[0])
             choices = _unlike(of_snapshot, learnt, kept, {})
             kept = choices[0]
-        return told
+        return result
 
     def _still(self, memories: Memories, after: int) -> Memories:
         """Return the memories of queues that were not changed after a record, as recovery does."""
@@ -146,19 +146,19 @@ class _Redecision:
         Returns:
             The state at the end, and what the matchers knew then, if they came as far.
         """
-        source, told, first = self._source, self.result, begin
+        source, result, first = self._source, self.result, begin
         while True:
             best = self._best(first, end, tables, choices)
             if best.difference is None:
                 # In the form of a snapshot.
                 learnt = msgspec.json.decode(msgspec.json.encode(best.engine.memories()))
                 return best.engine.tables, learnt
-            if told.found is None:
+            if result.first_difference is None:
                 reasons = tuple(_reasons(source, begin, best))
-                told.found = FirstDifference(best.difference, best.wall, reasons)
+                result.first_difference = FirstDifference(best.difference, best.wall, reasons)
             missed = best.difference.record.sequence
             again = source.beginning_within(missed, end)
-            told.skipped.append((missed, end if again is None else again.tables.sequence))
+            result.skipped.append((missed, end if again is None else again.tables.sequence))
             if again is None:
                 return self._folded(first, end, tables), None
             first, choices = again.tables.sequence + 1, [again.memories]
@@ -211,16 +211,16 @@ class _Redecision:
 
     def _count(self, record: Record) -> None:
         """Count a record that is decided the same, unless an earlier try got as far."""
-        source, told = self._source, self.result
+        source, result = self._source, self.result
         if record.sequence <= self._counted:
             return
         self._counted = record.sequence
-        told.records += 1
-        told.inputs[kind_of(record)] += 1
-        told.tickets += sum(type(event) is Accepted for event in record.events)
-        told.matches += sum(type(event) is Matched for event in record.events)
-        if told.records % SAY_EVERY == 0:
-            self._say(told.records, source.last - source.begin + 1)
+        result.records += 1
+        result.inputs[kind_of(record)] += 1
+        result.tickets += sum(type(event) is Accepted for event in record.events)
+        result.matches += sum(type(event) is Matched for event in record.events)
+        if result.records % SAY_EVERY == 0:
+            self._say(result.records, source.last - source.begin + 1)
 
 
 def kind_of(record: Record) -> str:

@@ -93,8 +93,8 @@ class Source:
         for at, state in self._snapshots.items():
             if sequence <= at < end:
                 after = (entry.record for entry in self.entries(at + 1, end))
-                found = start_point(decode_snapshot(state), after)
-                return found if found.tables.sequence < end else None
+                start = start_point(decode_snapshot(state), after)
+                return start if start.tables.sequence < end else None
         return None
 
     @property
@@ -126,7 +126,7 @@ class Source:
 
 
 @contextmanager
-def opened(path: Path, shard: str) -> Iterator[Source]:
+def open_source(path: Path, shard: str) -> Iterator[Source]:
     """Open the journal of a data directory, or the file itself.
 
     Raises:
@@ -215,15 +215,15 @@ def _memories_after(snapshot: Snapshot, records: Iterable[Record]) -> Mapping[st
     engine.tables = snapshot.tables.shallow_copy()
     engine.resume(snapshot.tables.now, snapshot.memories)
     for record in records:
-        given = as_judged(record)
-        while (at := engine.next_wakeup) < given.now:
+        input_ = as_judged(record)
+        while (at := engine.next_wakeup) < input_.now:
             engine.step(Advance(at))
-        if isinstance(given, Settle):
-            pool = engine.pools.get(given.queue)
+        if isinstance(input_, Settle):
+            pool = engine.pools.get(input_.queue)
             if pool is not None and pool.slot.running is not None:
-                given = msgspec.structs.replace(given, number=pool.slot.running.number)
+                input_ = msgspec.structs.replace(input_, number=pool.slot.running.number)
         with suppress(MatchmakingError):
-            engine.step(given)
+            engine.step(input_)
     engine.take_jobs()
     return engine.memories()
 

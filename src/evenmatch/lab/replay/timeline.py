@@ -152,14 +152,14 @@ def _followed(
 
 def _entered_by(player: str, record: Record) -> list[str]:
     """Return the tickets with which a player begins to wait in a record."""
-    given = record.input
-    if not isinstance(given, Enqueue):
+    input_ = record.input
+    if not isinstance(input_, Enqueue):
         return []
     return [
         event.ticket
         for event in record.events
         if isinstance(event, Accepted)
-        and any(each.id == player for each in given.tickets[event.item].players)
+        and any(each.id == player for each in input_.tickets[event.item].players)
     ]
 
 
@@ -179,7 +179,9 @@ def _line(entry: Entry, cast: Cast, events: list[Event]) -> list[TimelineEntry]:
     record = entry.record
     if not events:
         return []
-    words = tuple([sentence for event in events for sentence in told(event, record.input, cast)])
+    words = tuple(
+        [sentence for event in events for sentence in event_sentences(event, record.input, cast)]
+    )
     raw = tuple([msgspec.to_builtins(event) for event in events])
     return [
         TimelineEntry(record.sequence, record.input.now, entry.wall, kind_of(record), words, raw)
@@ -249,7 +251,7 @@ class Cast:
     def name(self, ticket: str) -> str:
         """Return a ticket's id, and its players where they are known."""
         players = self._players.get(ticket)
-        return f"{ticket} ({listed(players)})" if players else ticket
+        return f"{ticket} ({name_list(players)})" if players else ticket
 
     def waits(self, tickets: Iterable[str], now: float) -> str:
         """Return how long tickets have waited, where that is known."""
@@ -258,10 +260,10 @@ class Cast:
             return ""
         if len(known) == 1:
             return f"{known[0][0]} had waited {seconds(known[0][1])}"
-        return "waits: " + listed(f"{each} {seconds(wait)}" for each, wait in known)
+        return "waits: " + name_list(f"{each} {seconds(wait)}" for each, wait in known)
 
 
-def told(event: Event, given: Input, cast: Cast) -> Iterator[str]:
+def event_sentences(event: Event, input_: Input, cast: Cast) -> Iterator[str]:
     """Yield the meaning of an event, in sentences without a full stop."""
     if (plain := PLAIN.get(type(event))) is not None:
         yield plain.format(event)
@@ -270,7 +272,7 @@ def told(event: Event, given: Input, cast: Cast) -> Iterator[str]:
     if tell is None:
         yield type(event).__name__.lower()
     else:
-        yield from filter(None, tell(_Teller(given, cast), event))
+        yield from filter(None, tell(_Teller(input_, cast), event))
 
 
 def seconds(span: float) -> str:
@@ -284,7 +286,7 @@ def seconds(span: float) -> str:
     return f"{span:.1f} s" if span < 1000 else f"{span:,.0f} s"
 
 
-def listed(names: Iterable[str]) -> str:
+def name_list(names: Iterable[str]) -> str:
     """Return names with commas, the first dozen of them."""
     all_ = list(names)
     more = f" and {len(all_) - NAMES_MOST} more" if len(all_) > NAMES_MOST else ""
@@ -297,17 +299,17 @@ def teams_of(match: Match) -> str:
     >>> teams_of(Match("m", "duel", 0.0, ("1", "2"), (("1",), ("2",)), (("ada",), ("bob",))))
     'ada against bob'
     """
-    return " against ".join(listed(team) or "nobody else" for team in match.players)
+    return " against ".join(name_list(team) or "nobody else" for team in match.players)
 
 
 def worth(match: Match) -> str:
     """Return quality and cost of a match, and its bots."""
     quality = "" if match.quality is None else f"quality {match.quality:.3f}, "
-    bots = f", {counted(match.bots, 'bot')}" if match.bots else ""
+    bots = f", {plural(match.bots, 'bot')}" if match.bots else ""
     return f"{quality}cost {match.cost:.3f}{bots}"
 
 
-def counted(number: int, what: str) -> str:
+def plural(number: int, what: str) -> str:
     """Return a number with its noun."""
     return f"{number:,} {what}{'' if number == 1 else 'es' if what.endswith('ch') else 's'}"
 
@@ -315,17 +317,17 @@ def counted(number: int, what: str) -> str:
 class _Teller:
     """The words of events that depend on their input, or on who is in the story."""
 
-    def __init__(self, given: Input, cast: Cast) -> None:
-        self.given = given
+    def __init__(self, input_: Input, cast: Cast) -> None:
+        self.given = input_
         self.cast = cast
 
     def accepted(self, event: Accepted) -> Iterator[str]:
         assert isinstance(self.given, Enqueue)
         new = self.given.tickets[event.item]
         ratings = [each.rating.mean for each in new.players if each.rating is not None]
-        rated = f", rated {listed(f'{rating:,.0f}' for rating in ratings)}" if ratings else ""
+        rated = f", rated {name_list(f'{rating:,.0f}' for rating in ratings)}" if ratings else ""
         queues = f" in {' and '.join(new.queues)}" if new.queues else ""
-        players = listed(player.id for player in new.players)
+        players = name_list(player.id for player in new.players)
         yield f"ticket {event.ticket} of {players}{rated} begins to wait{queues}"
 
     def matched(self, event: Matched) -> Iterator[str]:
@@ -350,18 +352,18 @@ class _Teller:
         yield self._waits(match.tickets)
 
     def seats_freed(self, event: SeatsFreed) -> Iterator[str]:
-        given, open_ = self.given, event.open
+        input_, open_ = self.given, event.open
         seated = [self.cast.name(each) for team in open_.seated for each in team]
-        stays = f"{listed(seated) or 'nobody'} {'stay' if len(seated) > 1 else 'stays'}"
+        stays = f"{name_list(seated) or 'nobody'} {'stay' if len(seated) > 1 else 'stays'}"
         until = open_.expires_at
-        span = "" if until is None else f" for {seconds(until - given.now)}"
+        span = "" if until is None else f" for {seconds(until - input_.now)}"
         yield (
-            f"{self._cause()}{counted(sum(open_.free), 'seat')} of {open_.id} to be filled, "
+            f"{self._cause()}{plural(sum(open_.free), 'seat')} of {open_.id} to be filled, "
             f"others are sought{span}; {stays}"
         )
 
     def repaired(self, event: Repaired) -> Iterator[str]:
-        joined, match = listed(map(self.cast.name, event.joined)), event.match
+        joined, match = name_list(map(self.cast.name, event.joined)), event.match
         yield f"match {match.id} is repaired, {joined} joined: {teams_of(match)}; {worth(match)}"
         yield self._waits(event.joined)
 
@@ -384,17 +386,17 @@ class _Teller:
         place = event.assignment
         if place is None and isinstance(self.given, Assign):
             place = self.given.assignment
-        text = listed(f"{name} {value}" for name, value in (place or {}).items())
+        text = name_list(f"{name} {value}" for name, value in (place or {}).items())
         yield f"match {event.match} has a place to be played: {text or 'known to its players'}"
 
     def opened(self, event: Opened) -> Iterator[str]:
-        left = f"; {listed(event.left)} left" if event.left else ""
+        left = f"; {name_list(event.left)} left" if event.left else ""
         free = sum(event.open.free)
-        seats = f"asks for players for {counted(free, 'seat')}" if free else "has no free seat"
+        seats = f"asks for players for {plural(free, 'seat')}" if free else "has no free seat"
         yield f"match {event.open.id} {seats}{left}"
 
     def registered(self, event: Registered) -> Iterator[str]:
-        players = listed(player for team in event.match.players for player in team)
+        players = name_list(player for team in event.match.players for player in team)
         yield f"match {event.match.id} of session {event.session} was made elsewhere: {players}"
 
     def voided(self, event: Voided) -> Iterator[str]:
@@ -402,31 +404,31 @@ class _Teller:
         yield f"match {event.match} was called off ({event.reason}){again}"
 
     def counted(self, event: Counted) -> Iterator[str]:
-        places = listed(map(str, event.result.ranks))
+        places = name_list(map(str, event.result.ranks))
         yield f"the outcome of match {event.match} counts: its teams came in at place {places}"
 
     def rated(self, event: Rated) -> Iterator[str]:
         means = (f"{player} {rating.mean:,.1f}" for player, rating in event.ratings.items())
-        yield f"new ratings in ladder {event.ladder}: {listed(means)}"
+        yield f"new ratings in ladder {event.ladder}: {name_list(means)}"
 
     def confirmed(self, event: Confirmed) -> Iterator[str]:
-        yield f"{listed(event.players)} of ticket {event.ticket} accepted"
+        yield f"{name_list(event.players)} of ticket {event.ticket} accepted"
 
     def _waits(self, tickets: Iterable[str]) -> str:
         return self.cast.waits(tickets, self.given.now)
 
     def _again(self, tickets: Iterable[str]) -> str:
-        names = listed(map(self.cast.name, tickets))
+        names = name_list(map(self.cast.name, tickets))
         return f"; waiting again with the age they had: {names}" if names else ""
 
     def _cause(self) -> str:
         """Return who or what made a proposal lose its seats."""
-        given = self.given
-        if isinstance(given, Decline):
-            return f"{self.cast.name(given.ticket)} declined: "
-        if isinstance(given, Cancel):
-            return f"{self.cast.name(given.ticket)} was cancelled: "
-        return "time ran out: " if isinstance(given, Advance) else ""
+        input_ = self.given
+        if isinstance(input_, Decline):
+            return f"{self.cast.name(input_.ticket)} declined: "
+        if isinstance(input_, Cancel):
+            return f"{self.cast.name(input_.ticket)} was cancelled: "
+        return "time ran out: " if isinstance(input_, Advance) else ""
 
 
 PLAIN: dict[type, str] = {

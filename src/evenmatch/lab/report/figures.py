@@ -90,7 +90,7 @@ def _gap_rows(summaries: Sequence[Summary]) -> Iterator[Row]:
             yield f"{GAPS}.{name}.p95", f"{name}, 95 % below", gap.unit, gap.better
 
 
-def shown(value: float | None, unit: str = "") -> str:
+def figure_text(value: float | None, unit: str = "") -> str:
     """Return a figure for people to read, with four digits unless it is a count.
 
     A share in [0, 1] is shown as a percentage if that is its unit.
@@ -125,7 +125,7 @@ def with_width(summary: Summary, key: str, unit: str = "") -> str:
     widths = summary.get("ci95")
     width = None if widths is None else figure(widths, key)
     if value is None or not width:
-        return shown(value, unit)
+        return figure_text(value, unit)
     if unit == "%":
         value, width = 100.0 * value, 100.0 * width
     digits = max(0, 1 - math.floor(math.log10(width)))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evenmatch.errors import NotSupported
-from evenmatch.lab.report.figures import figure, figures_of, group_tables, shown, with_width
+from evenmatch.lab.report.figures import figure, figure_text, figures_of, group_tables, with_width
 from evenmatch.lab.simulate import Run
 from evenmatch.lab.study.study import RepeatedRuns, best_of, footnote
 from evenmatch.simulation.metrics import Summary
@@ -159,9 +159,9 @@ def _rows(summaries: Sequence[Summary], repeated: RepeatedRuns | None) -> list[d
 def _cards(summary: Summary) -> list[tuple[str, str]]:
     lost = sum(figure(summary, key) or 0.0 for key in ("expired", "cancelled", "unfinished"))
     return [
-        ("matches", shown(figure(summary, "matches"))),
-        ("mean wait", shown(figure(summary, "wait.mean"), "s")),
-        ("90 % wait less than", shown(figure(summary, "wait.p90"), "s")),
-        ("mean quality", shown(figure(summary, "quality.mean"))),
-        ("tickets without a match", shown(lost)),
+        ("matches", figure_text(figure(summary, "matches"))),
+        ("mean wait", figure_text(figure(summary, "wait.mean"), "s")),
+        ("90 % wait less than", figure_text(figure(summary, "wait.p90"), "s")),
+        ("mean quality", figure_text(figure(summary, "quality.mean"))),
+        ("tickets without a match", figure_text(lost)),
     ]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from evenmatch.criteria.base import Form, NumberGap
 from evenmatch.criteria.objective import weights_of
 from evenmatch.criteria.registry import kind_with
-from evenmatch.criteria.roles import assigned
+from evenmatch.criteria.roles import assign_roles
 from evenmatch.criteria.rules import Rules
 from evenmatch.criteria.venue import Venues
 from evenmatch.errors import ConfigError
@@ -308,8 +308,8 @@ class PlayerIdentities:
         seated = [self._tickets(team) for team in teams]
         told: dict[str, Any] = {"ids": [[self._ids[p] for p in team] for team in teams]}
         if self._form.roles:
-            told["roles"] = [list(assigned(team, self._form.roles) or ()) for team in seated]
-        # Given tables replace the tickets' own attributes, which are only placeholders then.
+            told["roles"] = [list(assign_roles(team, self._form.roles) or ()) for team in seated]
+        # Where tables were given, the tickets' own attributes only stand in for them.
         if "ping" not in self._tables and "connect" not in self._tables:
             venue = self._venues.of(tuple(map(tuple, seated)), self._at)
             told |= {} if venue.region is None else {"region": venue.region}

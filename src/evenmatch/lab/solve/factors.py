@@ -249,18 +249,18 @@ def _weighed(rows: Floats, weight: float) -> Floats:
 
 
 def figures_of(
-    factors: Sequence[BatchFactor], seated: Places, evaluate: Evaluate
+    factors: Sequence[BatchFactor], seating: Places, evaluate: Evaluate
 ) -> tuple[FactorFigures, ...]:
     """Return the figures of each factor in the matches of a plan.
 
     Args:
         factors: Of the batch.
-        seated: The matches, see `Plan.seated`.
+        seating: The matches, see `Plan.seated`.
         evaluate: Returns the cost of each match.
     """
-    if not len(seated):
+    if not len(seating):
         return ()
-    own = np.array([1.0 - evaluate(factor.alone, seated) for factor in factors])
+    own = np.array([1.0 - evaluate(factor.alone, seating) for factor in factors])
     weights = np.array([factor.weight for factor in factors])
     quality = weights @ own
     variance = float(quality.var())

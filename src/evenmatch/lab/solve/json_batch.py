@@ -116,7 +116,9 @@ def batch_of_tickets(raw: Mapping[str, Any], folder: Path = Path()) -> FileBatch
     table = {"criteria": raw.get("criteria", []), "rules": raw.get("rules", []), **form}
     if "rules_file" in raw:
         if form:
-            raise ConfigError("format contradicts rules_file, which says it: leave it out")
+            raise ConfigError(
+                "format contradicts rules_file, which already says this: leave it out"
+            )
         table["rules_file"] = raw["rules_file"]
     queue = queue_of({"name": QUEUE, "policy": "greedy", **table}, folder)
     tables = _tables(raw.get("pairs", {}))
@@ -198,8 +200,8 @@ def _names(queue: Queue) -> dict[str, str]:
 def _check_rules(queue: Queue, tables: Mapping[str, NDArray[Any]]) -> None:
     """Refuse rules that would need data that tables do not have."""
     weighed = {pairs_within(c, queue.format) for c in queue.criteria if form_of(c) is Form.PLACES}
-    given: tuple[Criterion | Rule, ...] = (*queue.criteria, *queue.rules)
-    for each in given:
+    definitions: tuple[Criterion | Rule, ...] = (*queue.criteria, *queue.rules)
+    for each in definitions:
         if form_of(each) is Form.OTHER:
             raise ConfigError(
                 f"a batch knows no {each.kind}: its matches have to be compared one by one"

@@ -109,7 +109,7 @@ class Solution:
     @property
     def bench(self) -> list[int]:
         """Return the players without a match."""
-        seated = set(self.plan.seated.ravel().tolist())
+        seated = set(self.plan.seating.ravel().tolist())
         return [p for p in range(self.given.batch.players) if p not in seated]
 
     @cached_property
@@ -118,14 +118,14 @@ class Solution:
         starts = np.concatenate(([0], np.cumsum(self.given.batch.seats))).tolist()
         return [
             [sorted(p for p in row[low:high] if p >= 0) for low, high in pairwise(starts)]
-            for row in self.plan.seated.tolist()
+            for row in self.plan.seating.tolist()
         ]
 
     @cached_property
     def matches(self) -> list[dict[str, Any]]:
         """Return the matches: teams of player numbers, quality and factors; ids if known."""
         names = [self.named(factor.name) for factor in self.factors]
-        costs = [cost_of(factor.alone, self.plan.seated) for factor in self.factors]
+        costs = [cost_of(factor.alone, self.plan.seating) for factor in self.factors]
         people = self.given.people
         rows = []
         for row, teams in enumerate(self.teams):
@@ -164,14 +164,14 @@ class Solution:
         return self.given.names.get(factor, factor)
 
     def __repr__(self) -> str:
-        return f"Solution(matches={len(self.plan.seated)}, quality={self.quality})"
+        return f"Solution(matches={len(self.plan.seating)}, quality={self.quality})"
 
 
-def cost_of(batch: Batch, seated: Places) -> Floats:
+def cost_of(batch: Batch, seating: Places) -> Floats:
     """Return the exact cost of each match."""
-    if not len(seated):
+    if not len(seating):
         return np.zeros(0)
-    quality, _ = judge(scene_of(batch), batch, seated)
+    quality, _ = judge(scene_of(batch), batch, seating)
     return 1.0 - quality
 
 
@@ -200,7 +200,7 @@ def _silent(bound: float, share: float) -> None:
     del bound, share
 
 
-def solved(
+def solve_batch(
     given: FileBatch,
     settings: Settings,
     on_part: Callable[[], None] = lambda: None,
@@ -237,7 +237,7 @@ def solved(
     plan, objection = _kept(given, plan)
     if settings.bound_seconds is None:
         proof = UNKNOWN
-    elif len(plan.seated) and proof.most is None:
+    elif len(plan.seating) and proof.most is None:
         plan, proof = _proved(given, plan, settings, on_proof)
         plan, objection = _kept(given, plan) if not objection else (plan, objection)
     reason = _reason(batch, plan, objection)
@@ -256,10 +256,10 @@ def _paired(batch: Batch) -> tuple[Plan, Bound]:
     """Return the round of one against one: a matching, with its certificate."""
     from evenmatch.solvers.duels.plan import plan_duels
 
-    found = plan_duels(batch)
-    if not len(found.plan.seated):
+    duel_plan = plan_duels(batch)
+    if not len(duel_plan.plan.seating):
         return nothing_found(batch), UNKNOWN
-    return found.plan, Bound(POINTS * found.bound, found.is_optimal)
+    return duel_plan.plan, Bound(POINTS * duel_plan.bound, duel_plan.is_optimal)
 
 
 def _by_conditions(given: FileBatch, settings: Settings, on_part: Callable[[], None]) -> Plan:
@@ -299,13 +299,13 @@ def _proved(
     def progress(bound: float, share: float) -> None:
         on_proof(POINTS * bound, max(share, (time.perf_counter() - began) / seconds))
 
-    def improved(known: Plan) -> Plan:
+    def improved(plan: Plan) -> Plan:
         ends.append(began + seconds)
         now = time.perf_counter()
         longest = min(PLAN_TIMES * (now - began), PLAN_SHARE * seconds)
         budget = SolveBudget(longest, parts=settings.budget.parts)
         found = search(batch, settings.method, settings.objective, budget, settings.seed + 1)
-        return found if found.quality.sum() > known.quality.sum() else known
+        return found if found.quality.sum() > plan.quality.sum() else plan
 
     try:
         proof = prove(
@@ -324,31 +324,31 @@ def _proved(
     if is_mean:
         better = _judged(given, proof.plan)._replace(evaluations=plan.evaluations)
         kept, _ = _kept(given, better)
-        is_whole = len(kept.seated) == len(plan.seated)
+        is_whole = len(kept.seating) == len(plan.seating)
         plan = better if is_whole and better.quality.sum() >= plan.quality.sum() else plan
     is_optimal = proof.bound - float(plan.quality.mean()) <= PROVEN
     return plan, Bound(POINTS * proof.bound, is_optimal)
 
 
-def _judged(given: FileBatch, plan: Plan) -> Plan:
+def _judged(batch: FileBatch, plan: Plan) -> Plan:
     """Return a plan with the qualities of its matches by all criteria, if a batch lacks some."""
-    if given.conditions is None:
+    if batch.conditions is None:
         return plan
-    return given.conditions.rounds.judged(given.batch, given.conditions.tickets, plan)
+    return batch.conditions.rounds.judged(batch.batch, batch.conditions.tickets, plan)
 
 
-def _kept(given: FileBatch, plan: Plan) -> tuple[Plan, str]:
+def _kept(batch: FileBatch, plan: Plan) -> tuple[Plan, str]:
     """Return the matches that break no rule, and a rule that others break."""
     kept, objection = plan.legal.copy(), ""
-    if given.people is not None:
-        told = Solution(given, Settings(), plan, (), 0.0).teams
+    if batch.people is not None:
+        told = Solution(batch, Settings(), plan, (), 0.0).teams
         for row in range(len(kept)):
-            broken = given.people.objection(told[row])
+            broken = batch.people.objection(told[row])
             kept[row] &= not broken
             objection = objection or broken
     if kept.all():
         return plan, objection
-    return Plan(plan.seated[kept], plan.quality[kept], kept[kept], plan.evaluations), objection
+    return Plan(plan.seating[kept], plan.quality[kept], kept[kept], plan.evaluations), objection
 
 
 def _reason(batch: Batch, plan: Plan, objection: str) -> str:
@@ -357,11 +357,11 @@ def _reason(batch: Batch, plan: Plan, objection: str) -> str:
     if batch.players < least:
         are = "player is" if batch.players == 1 else "players are"
         return f"{batch.players} {are} fewer than the {least} of a match"
-    missing = batch.matches_most - len(plan.seated)
+    missing = batch.matches_most - len(plan.seating)
     if missing <= 0:
         return ""
     why = f" ({objection})" if objection else ""
-    if not len(plan.seated):
+    if not len(plan.seating):
         return f"no match is possible with these parties under these rules, or none was found{why}"
     more = "one more match is" if missing == 1 else f"{missing} more matches are"
     return f"{more} not possible with these parties under these rules, or not found{why}"

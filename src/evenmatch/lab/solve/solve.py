@@ -14,7 +14,7 @@ from evenmatch.lab.solve.arrays import FileBatch
 from evenmatch.lab.solve.factors import BatchFactor, figures_of, without
 from evenmatch.lab.solve.json_batch import RuledBatch, batch_of_tickets, read_batch
 from evenmatch.lab.solve.search import SolveBudget, parse_method, parse_objective
-from evenmatch.lab.solve.solution import POINTS, Settings, Solution, cost_of, solved
+from evenmatch.lab.solve.solution import POINTS, Settings, Solution, cost_of, solve_batch
 from evenmatch.solvers.kernel import COMPILING, on_compile
 from evenmatch.solvers.teams.batch import Places
 
@@ -90,10 +90,10 @@ def solve(
         bound_seconds=bound_seconds if bound else None,
     )
     ruled = RuledBatch(None if rules is None else Path(rules), waited)
-    found = solved(_given(batch, ruled), settings)
+    solution = solve_batch(_given(batch, ruled), settings)
     if not explain:
-        return found
-    return replace(found, explanation=explained(found))
+        return solution
+    return replace(solution, explanation=explained(solution))
 
 
 def settings_of(
@@ -161,8 +161,8 @@ def explained(
         solution: Matches that were found.
         on_done: Called after each factor.
     """
-    figures = figures_of(solution.factors, solution.plan.seated, cost_of)
-    before = _means(solution.factors, solution.plan.seated)
+    figures = figures_of(solution.factors, solution.plan.seating, cost_of)
+    before = _means(solution.factors, solution.plan.seating)
     told: dict[str, dict[str, Any]] = {}
     for factor, own in zip(solution.factors, figures, strict=False):
         after = _means_without(solution, factor.name)
@@ -184,10 +184,12 @@ def _means_without(solution: Solution, name: str) -> dict[str, float]:
     if len(factors) < 2:
         return {}
     bare = given._replace(batch=without(given.batch, factors, name))
-    return _means(factors, solved(bare, solution.settings._replace(bound_seconds=None)).plan.seated)
+    return _means(
+        factors, solve_batch(bare, solution.settings._replace(bound_seconds=None)).plan.seating
+    )
 
 
-def _means(factors: Sequence[BatchFactor], seated: Places) -> dict[str, float]:
-    if not len(seated):
+def _means(factors: Sequence[BatchFactor], seating: Places) -> dict[str, float]:
+    if not len(seating):
         return {}
-    return {f.name: POINTS * float(1.0 - cost_of(f.alone, seated).mean()) for f in factors}
+    return {f.name: POINTS * float(1.0 - cost_of(f.alone, seating).mean()) for f in factors}

@@ -118,7 +118,7 @@ def _check_format(queue: Queue, policy: str, team_max: int) -> None:
     if which:
         better = "price or window" if form.is_duel and not form.roles else "rolling or greedy"
         raise ConfigError(
-            f"policy {policy} knows neither rules nor sides nor roles; queue {queue.name} has "
+            f"policy {policy} supports no rules, sides or roles; queue {queue.name} has "
             f"{which}: choose {better}"
         )
 

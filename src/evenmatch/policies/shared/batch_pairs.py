@@ -121,11 +121,11 @@ class PairFacts:
     def write(self, ticket: Ticket, rows: Sequence[int]) -> None:
         """Write what is known of a party into its rows."""
         for row, player in zip(rows, ticket.players, strict=True):
-            for column, (given, _) in zip(self._word, self._words, strict=True):
-                value = attribute_of(ticket, player, given.attribute)
+            for column, (definition, _) in zip(self._word, self._words, strict=True):
+                value = attribute_of(ticket, player, definition.attribute)
                 column[row] = tuple(value.items()) if isinstance(value, dict) else value
-            for column, (given, _) in zip(self._tongue, self._tongues, strict=True):
-                column[row] = elements(attribute_of(ticket, player, given.attribute))
+            for column, (definition, _) in zip(self._tongue, self._tongues, strict=True):
+                column[row] = elements(attribute_of(ticket, player, definition.attribute))
             for column, (compared, _) in zip(self._memory, self._met, strict=True):
                 column[row] = compared.names(ticket, player)
             for at, name in enumerate(self._connects):
@@ -273,19 +273,19 @@ def _attributes(queue: Queue, form: Form) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _met_rows(compared: Comparison, share: float, known: Objects, people: BatchPlayers) -> Floats:
+def _met_rows(comparison: Comparison, share: float, known: Objects, people: BatchPlayers) -> Floats:
     """Return rows of `Facts.met`: O(memories of the players)."""
     pairs = named_by(known, people)
-    fresh, were_mates = compared.named_costs(pairs.said, pairs.known)
+    fresh, were_mates = comparison.named_costs(pairs.said, pairs.known)
     rows = np.stack((pairs.one, pairs.two, share * fresh, were_mates), axis=1).astype(np.float64)
     return np.ascontiguousarray(rows[fresh > 0.0])
 
 
-def gap_code(given: Given) -> float:
+def gap_code(definition: Given) -> float:
     """Return how kernels call the gap of a criterion or a rule that compares numbers."""
-    gap = number_gap_of(given)
+    gap = number_gap_of(definition)
     assert gap is not None
-    return SUM_GAP if gap is NumberGap.TEAMS and given.measure == "sum" else GAPS[gap]
+    return SUM_GAP if gap is NumberGap.TEAMS and definition.measure == "sum" else GAPS[gap]
 
 
 def _way(criterion: Criterion) -> tuple[str, float, float]:

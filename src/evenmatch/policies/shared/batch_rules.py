@@ -74,7 +74,7 @@ class RuleFacts:
 
     def __init__(self, queue: Queue, columns: Mapping[int, int]) -> None:
         self._form = queue.format
-        known = list(enumerate(Rules(queue).known))
+        known = list(enumerate(Rules(queue).widening_limits))
         self._numeric = [each for _, each in known if each.comparison.form is Form.NUMBERS]
         self._lists = [each for _, each in known if each.comparison.form is Form.NAMES]
         self._others = [each for _, each in known if each.comparison.form is Form.OTHER]

@@ -66,7 +66,7 @@ class ConditionColumns:
         team_count: int,
         rules: Rules | None = None,
     ) -> None:
-        self._own = PairTable(rules) if rules is not None and rules.known else None
+        self._own = PairTable(rules) if rules is not None and rules.widening_limits else None
         nobody = np.array(self._own.nobody if self._own else ())
         self._own_rows: Floats = np.tile(nobody[:, None], (1, ROWS_FIRST))
         self._facts = conditions.verdicts.facts
@@ -125,7 +125,7 @@ class ConditionColumns:
             table[:, row] = math.inf
         self._free.append(row)
 
-    def chosen(self, anchor: Ticket, asked: CandidateQuery) -> Circle:
+    def chosen(self, anchor: Ticket, query: CandidateQuery) -> Circle:
         """Return who may be in a match with a ticket, the nearest first.
 
         Returns:
@@ -133,21 +133,21 @@ class ConditionColumns:
             but the ticket if too few share a location.
         """
         own = self._rows[anchor.id]
-        flags = asked.among & (self._ages[0] < math.inf)
-        for each in self._pairs[asked.way]:
+        flags = query.among & (self._ages[0] < math.inf)
+        for each in self._pairs[query.way]:
             flags &= each(self, own, slice(None))
-        flags &= self._may_meet(own, slice(None), asked.at)
+        flags &= self._may_meet(own, slice(None), query.at)
         rows = np.flatnonzero(flags)
-        for number, limit in self._places[asked.way]:
-            rows = self._gathered(own, rows, self._near(number, limit), asked)
+        for number, limit in self._places[query.way]:
+            rows = self._gathered(own, rows, self._near(number, limit), query)
         if len(rows):
-            rows = self._ordered(own, rows, asked.first, asked.most)
+            rows = self._ordered(own, rows, query.first, query.most)
         rows = np.concatenate(([own], rows)).astype(np.intp)
         tickets = [ticket for row in rows.tolist() if (ticket := self._tickets[row]) is not None]
-        return Circle(tickets, self._mates(rows, asked.way, asked.at))
+        return Circle(tickets, self._mates(rows, query.way, query.at))
 
     def _gathered(
-        self, own: int, rows: NDArray[np.intp], near: Flags, asked: CandidateQuery
+        self, own: int, rows: NDArray[np.intp], near: Flags, query: CandidateQuery
     ) -> NDArray[np.intp]:
         """Return rows from which a match at one location can be made, none if there is none.
 
@@ -155,13 +155,13 @@ class ConditionColumns:
             own: The row of who has to be in the match.
             rows: Who may be.
             near: By location, by row, for whom it is near enough.
-            asked: In which way, and whether who plays elsewhere is left out.
+            query: In which way, and whether who plays elsewhere is left out.
         """
         places = near[near[:, own]]
         players = places[:, rows] @ self._sizes[rows]
-        if not len(players) or players.max() + self._sizes[own] < self._ways[asked.way].fewest:
+        if not len(players) or players.max() + self._sizes[own] < self._ways[query.way].fewest:
             return rows[:0]
-        return rows[places[int(players.argmax()), rows]] if asked.at_one_place else rows
+        return rows[places[int(players.argmax()), rows]] if query.at_one_place else rows
 
     def _ordered(
         self, own: int, rows: NDArray[np.intp], first: Flags | None, most: int
@@ -348,8 +348,8 @@ class _PairTests:
         self.near: dict[int, float] = {}
         """By fact in which players should be alike, on what scale."""
         for leaf in verdicts.leaves:
-            for given in likened(leaf):
-                fact = verdicts.measures.fact_of(given, getattr(leaf, "party", None))
+            for team_property in likened(leaf):
+                fact = verdicts.measures.fact_of(team_property, getattr(leaf, "party", None))
                 scale = getattr(leaf, "most", None) or 1.0
                 self.near[fact] = min(self.near.get(fact, scale), scale)
         self._verdicts = verdicts
@@ -373,18 +373,18 @@ class _PairTests:
         found = self.implied.by_statement(statement)
         return [(each.number, each.limit) for each in found if isinstance(each, Near)]
 
-    def _test(self, told: Implication) -> Pairs | None:
-        if isinstance(told, Near):
-            number, limit = told
+    def _test(self, implication: Implication) -> Pairs | None:
+        if isinstance(implication, Near):
+            number, limit = implication
             return lambda columns, some, others: columns.are_near(number, limit, some, others)
-        if isinstance(told, Within):
-            fact, most = told
+        if isinstance(implication, Within):
+            fact, most = implication
             return lambda columns, some, others: columns.are_within(fact, most, some, others)
-        if isinstance(told, OneWord):
-            word = told.fact
+        if isinstance(implication, OneWord):
+            word = implication.fact
             return lambda columns, some, others: columns.are_same(word, some, others)
-        if isinstance(told, Between) and len(told.teams) == self._team_count:
-            ends, own = (told.low, told.high), told.fact
+        if isinstance(implication, Between) and len(implication.teams) == self._team_count:
+            ends, own = (implication.low, implication.high), implication.fact
             return lambda columns, some, others: columns.are_between(own, ends, some, others)
         return None
 

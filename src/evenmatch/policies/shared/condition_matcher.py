@@ -1,4 +1,4 @@
-"""The matcher of `by_rules`: who is searched a match for, and when.
+"""The matcher of `by_rules`: for which tickets it searches a match, and when.
 
 A match is legal or not by the age of one of its tickets, so that nothing can change for it but at
 an arrival, and when that ticket reaches an age at which some condition changes. By the clock of the
@@ -242,7 +242,7 @@ class ConditionMatcher(NoJobs):
         """Make searches in turn; return whether all are made."""
         while self._tasks:
             task = self._tasks[0]
-            if self._turns.left <= 0:
+            if self._turns.evaluations_left <= 0:
                 return False
             question = self._asking.get(task.number) or self._question(task, now)
             self._asking.clear()

@@ -102,7 +102,7 @@ class ConditionRounds:
         if not is_over and self._is_searched(batch):
             found = find()
             spent = found.evaluations
-            for seated, is_legal in zip(found.seated, found.legal, strict=True):
+            for seated, is_legal in zip(found.seating, found.legal, strict=True):
                 teams = _teams_of(batch, seated, party.tolist(), tickets)
                 if is_legal and self.is_legal(teams, now):
                     kept.append(teams)
@@ -144,10 +144,10 @@ class ConditionRounds:
         """Return whether a match may be made now, its sizes included."""
         form = self._queue.format
         sizes = [sum([ticket.size for ticket in team]) for team in teams]
-        limits = zip(form.least, sizes, form.players, strict=True)
+        limits = zip(form.least_players, sizes, form.players, strict=True)
         if not all(low <= size <= high for low, size, high in limits):
             return False
-        for name, team in zip(form.insisted, teams, strict=False):
+        for name, team in zip(form.strict_sides, teams, strict=False):
             if any(side_of(ticket) not in ("", name) for ticket in team):
                 return False
         return self._objective.rules.ready_at(teams, now) <= now
@@ -167,7 +167,7 @@ class ConditionRounds:
         party = np.searchsorted(batch.first, np.arange(batch.players), side="right") - 1
         quality = [
             self.quality(_teams_of(batch, seated, party.tolist(), tickets))
-            for seated in plan.seated
+            for seated in plan.seating
         ]
         return plan._replace(quality=np.array(quality, dtype=np.float64))
 
@@ -277,7 +277,7 @@ def _first(search: ConditionSearch, question: Question, looks: int) -> Divided |
     try:
         while True:
             next(running)
-            if effort.spent >= looks:
+            if effort.evaluations_spent >= looks:
                 return None
     except StopIteration as done:
         teams: Divided | None = done.value

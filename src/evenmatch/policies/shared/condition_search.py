@@ -68,7 +68,7 @@ class ConditionSearch:
     """
 
     def __init__(self, conditions: Conditions, form: Format, rules: Rules | None) -> None:
-        known = rules.known if rules is not None else ()
+        known = rules.widening_limits if rules is not None else ()
         self._rules = rules if known else None
         self.has_pairs = rules is not None and not all(
             is_told(each, rules) or says_nothing(each, rules) for each in known
@@ -76,7 +76,7 @@ class ConditionSearch:
         """Whether rules beside the conditions say of pairs what no columns tell."""
         self._conditions = conditions
         self._outlook = Outlook(conditions.verdicts)
-        self._sides = form.insisted
+        self._sides = form.strict_sides
         pieces = ways_of(conditions, form, self._outlook)
         self.ways = tuple([way for piece in pieces for way in piece])
         """By number."""
@@ -100,7 +100,7 @@ class ConditionSearch:
         walk = _SearchSteps(self, question)
         is_small = len(question.tickets) <= WHOLE_MAX
         while True:
-            if effort.left <= 0:
+            if effort.evaluations_left <= 0:
                 yield
                 continue
             if effort.total <= 0 and not is_small:
@@ -183,7 +183,7 @@ def widening_waits(rules: Rules) -> list[float]:
     assert rules.conditions is not None
     clock = rules.conditions.clock
     waits: list[float] = []
-    for each in rules.known:
+    for each in rules.widening_limits:
         expand, name = each.rule.expand, f"the rule {each.rule.kind} beside a rules_file"
         if expand is None:
             continue

@@ -126,16 +126,16 @@ class ConditionSketch:
             O(rules * tickets), and what players list.
         """
         pieces = [self._piece(ticket, now) for ticket in tickets]
-        made = _SketchBuilder(batch, self.facts, tickets)
+        builder = _SketchBuilder(batch, self.facts, tickets)
         for key, each in self._limited.items():
             limits = self._limits[key]
-            made.limit(each, [limits[piece] for piece in pieces], self._accept)
+            builder.limit(each, [limits[piece] for piece in pieces], self._accept)
         last = max(pieces, default=0)
-        made.seat(self._allowed(tickets, pieces if not self._accept else [last] * len(pieces)))
+        builder.seat(self._allowed(tickets, pieces if not self._accept else [last] * len(pieces)))
         lists = [{e.fact for e in p if isinstance(e, NobodyListed)} for p in self._told[: last + 1]]
         for fact in sorted(set.intersection(*lists) if lists else ()):
-            made.keep_apart(fact)
-        return self._sized(made.batch(), last)
+            builder.keep_apart(fact)
+        return self._sized(builder.batch(), last)
 
     def _piece(self, ticket: Ticket, now: float) -> int:
         """Return the piece of a ticket's own age."""
@@ -186,10 +186,10 @@ def _key(told: Limited) -> Key:
     return name, told.number if isinstance(told, Near) else told.fact
 
 
-def _limit(told: Implication) -> float:
-    if isinstance(told, Within | TeamGap):
-        return told.most
-    return told.limit if isinstance(told, Near) else 0.0
+def _limit(implication: Implication) -> float:
+    if isinstance(implication, Within | TeamGap):
+        return implication.most
+    return implication.limit if isinstance(implication, Near) else 0.0
 
 
 class _SketchBuilder:

@@ -55,7 +55,7 @@ def ways_of(conditions: Conditions, form: Format, outlook: Outlook) -> tuple[tup
     """
     found: list[tuple[Way, ...]] = []
     for piece, statements in enumerate(conditions.statements):
-        sizes = conditions.sizes_in(piece) or (form.least, form.players)
+        sizes = conditions.sizes_in(piece) or (form.least_players, form.players)
         ways = [
             Way(piece, way, *narrowed)
             for way in _joined(statements)

@@ -1,4 +1,4 @@
-"""Candidates of a duel: whom of the older tickets a ticket may play soonest, and whom now.
+"""Candidates of a duel: the older tickets that a ticket may play soonest, and those it may now.
 
 Two indexes answer that. Where one limit on one difference decides, and the younger of two always
 accepts last, the nearest older neighbour is the soonest partner, and a tree of ages knows it

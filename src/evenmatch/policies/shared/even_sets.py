@@ -1,4 +1,4 @@
-"""Who of those who wait makes the most even match with a newcomer.
+"""Searches for the most even match of a newcomer with waiting tickets.
 
 Nobody else has to be asked about: as long as the limit stays, whoever could play without the
 newcomer would have played before it came.

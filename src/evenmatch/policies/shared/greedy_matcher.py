@@ -56,7 +56,7 @@ class GreedyMatcher(NoJobs):
         self._objective = Objective(queue)
         form, rules = queue.format, self._objective.rules
         self._k = form.k
-        self._closed = frozenset(form.sides).difference(form.insisted)
+        self._closed = frozenset(form.sides).difference(form.strict_sides)
         self._seats = seats_of(queue, self._closed)
         self._alike = TicketKinds(queue) if closes else None
         self._has_rules = bool(queue.rules)
@@ -195,13 +195,13 @@ class GreedyMatcher(NoJobs):
 
     def _take_due(self, now: float, fired: bool) -> bool:
         """Note all who are due before anybody plays; return whether this turn sufficed."""
-        while due := self._timers.pop_due(now, fired, max(self._turns.left, 0)):
+        while due := self._timers.pop_due(now, fired, max(self._turns.evaluations_left, 0)):
             self._turns.spend(len(due))
             for owner in due:
                 if owner not in self._owners:
                     self._owners[owner] = None
                     heapq.heappush(self._due, DueTimer(owner, owner))
-        return self._turns.left > 0
+        return self._turns.evaluations_left > 0
 
     def _play_first(
         self, due: list[DueTimer], now: float, fired: bool, groups: list[Grouping]
@@ -250,8 +250,8 @@ class GreedyMatcher(NoJobs):
         if self._first.get(ticket.sequence) == (limit if self._has_rules else None, self._returns):
             return True, stored
         key = ("first", ticket.sequence)
-        is_over, found = self._turns.run(key, lambda e: self._by(ticket, limit, e))
-        return is_over, stored if found is None else found.tickets
+        is_over, group = self._turns.run(key, lambda e: self._by(ticket, limit, e))
+        return is_over, stored if group is None else group.tickets
 
     def _by(self, ticket: Ticket, limit: InstantLimit, effort: Effort) -> Search:
         """Return the first group of a ticket and older ones."""
@@ -281,9 +281,9 @@ class GreedyMatcher(NoJobs):
         is_back = ticket.sequence in self._returned
         if not self._has_rules:
             others = self._candidates(ticket, is_back, effort)
-            found = yield from self._by_age(ticket, others, effort)
+            group = yield from self._by_age(ticket, others, effort)
             self._first[ticket.sequence] = None, self._returns
-            return found
+            return group
         return (yield from self._soonest.soonest(ticket, self._end(ticket), effort))
 
     def _end(self, ticket: Ticket) -> int:
@@ -322,12 +322,12 @@ class GreedyMatcher(NoJobs):
         effort.total //= 2
         rest, end = effort.total // 2, self._end(ticket)
         effort.total -= rest
-        found = yield from self._soonest.by(ticket, end, limit, effort)
+        group = yield from self._soonest.by(ticket, end, limit, effort)
         effort.total += rest
-        if found is None and effort.gave_up:
+        if group is None and effort.gave_up:
             # Over all places at once it mixes people who cannot meet.
-            found = yield from self._soonest.placed(ticket, end, limit, effort)
-        return found
+            group = yield from self._soonest.placed(ticket, end, limit, effort)
+        return group
 
     def _seek(self) -> bool:
         """Find the timers of those who complete no match now; return whether this turn sufficed."""
@@ -387,7 +387,7 @@ class GreedyMatcher(NoJobs):
     def _doubt(self) -> bool:
         """Let those search again who gave up; return whether this turn sufficed."""
         while self._has_doubts():
-            if self._turns.left <= 0:
+            if self._turns.evaluations_left <= 0:
                 return False
             again, sequence = heapq.heappop(self._doubts)
             self._turns.spend(1)

@@ -44,24 +44,24 @@ class Effort:
     """What a search may spend, in this turn and in all.
 
     Args:
-        left: Evaluations left in this turn.
+        evaluations_left: Evaluations left in this turn.
         total: Evaluations left to the search.
-        judged: Groups that it may still judge.
+        groups_left: Groups that it may still judge.
         gave_up: Whether it has stopped before it had looked at everything.
-        spent: Evaluations spent.
+        evaluations_spent: Evaluations spent.
     """
 
-    left: int
+    evaluations_left: int
     total: int
-    judged: int
+    groups_left: int
     gave_up: bool = False
-    spent: int = 0
+    evaluations_spent: int = 0
 
     def spend(self, count: int) -> None:
         """Note evaluations."""
-        self.left -= count
+        self.evaluations_left -= count
         self.total -= count
-        self.spent += count
+        self.evaluations_spent += count
 
 
 class InstantLimit(NamedTuple):
@@ -139,7 +139,7 @@ class GroupSearch:
         self.joint = joint
         self._judge = judge
         self._judging = judging
-        self._has_rules = bool(rules.known)
+        self._has_rules = bool(rules.widening_limits)
 
     def choose(
         self, scene: GroupCandidates, seats: SeatCompletion, effort: Effort, now: float
@@ -149,11 +149,11 @@ class GroupSearch:
         rest = list(range(1, len(scene.tickets)))
         row = [block[:, 0] for block in scene.rows]
         state = seats.start(scene.kinds[0])
-        found = self._open(levels, _Level([0], state, row, rest, -1), scene, seats, effort, now)
-        while found is None and levels:
-            if effort.left <= 0:
+        group = self._open(levels, _Level([0], state, row, rest, -1), scene, seats, effort, now)
+        while group is None and levels:
+            if effort.evaluations_left <= 0:
                 yield
-            if effort.total <= 0 or effort.judged <= 0 or scene.judged <= 0:
+            if effort.total <= 0 or effort.groups_left <= 0 or scene.judged <= 0:
                 effort.gave_up = True
                 return None
             level = levels[-1]
@@ -164,8 +164,8 @@ class GroupSearch:
             level.at += 1
             next_level = self._after(level, item, scene, seats, effort)
             if next_level is not None:
-                found = self._open(levels, next_level, scene, seats, effort, now)
-        return found
+                group = self._open(levels, next_level, scene, seats, effort, now)
+        return group
 
     def _open(
         self,
@@ -241,12 +241,12 @@ class GroupSearch:
                 for two in members[at + 1 :]
             ):
                 return None
-        if effort.judged <= 0 or scene.judged <= 0:
+        if effort.groups_left <= 0 or scene.judged <= 0:
             effort.gave_up = True
             return None
         scene.judged -= 1
         group = sorted([scene.tickets[member] for member in members], key=_age)
-        effort.judged -= 1
+        effort.groups_left -= 1
         effort.spend(self._judging)
         ready_at = self._judge(group, now)
         is_legal = ready_at < math.inf and scene.limit.allows(ready_at)

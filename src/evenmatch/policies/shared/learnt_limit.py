@@ -1,4 +1,4 @@
-"""How even is even enough: the limit that would have been cheapest so far.
+"""Learns how even a match must be to start: the limit that would have been cheapest so far.
 
 Each arrival also enters five **trials**: pools in which nobody plays for real, each with a limit of
 its own, a factor of sqrt(2) apart. A trial counts what limits alone decide, whatever the rate: how

@@ -118,7 +118,7 @@ class ConditionProspects:
             others = tuple([each for each in self._stated if each is not condition])
             if self._has_match(self._pool_by(others, self._rules), last):
                 found.append(condition.name)
-        if self._rules.known and self._has_match(self._pool_by(self._stated, None), last):
+        if self._rules.widening_limits and self._has_match(self._pool_by(self._stated, None), last):
             found.append(OWN)
         return found
 
@@ -134,14 +134,14 @@ class ConditionProspects:
     def shortages(self) -> list[Shortage]:
         """Return the teams that those who may be in them cannot fill, at any age."""
         conditions = self._pool.conditions
-        told = Implications(conditions.verdicts, len(self._form.players))
+        implications = Implications(conditions.verdicts, len(self._form.players))
         facts = conditions.verdicts.facts
         found: dict[int, Shortage] = {}
         for piece, ways in enumerate(self._pool.search.numbers):
             tests = [
                 each
                 for statement in conditions.statements[piece]
-                for each in told.by_statement(statement)
+                for each in implications.by_statement(statement)
                 if isinstance(each, Between | Word)
             ]
             # An expansion may lower what a team needs: the least of all ages counts.
@@ -179,13 +179,15 @@ class ConditionProspects:
             try:
                 while True:
                     next(search)
-                    effort.left = min(LOOKS, max(1, self._left - effort.spent))
-                    if effort.spent >= LOOKS_MAX:
+                    effort.evaluations_left = min(
+                        LOOKS, max(1, self._left - effort.evaluations_spent)
+                    )
+                    if effort.evaluations_spent >= LOOKS_MAX:
                         effort.gave_up = True
                         break
             except StopIteration as done:
                 teams = done.value
-            self._left -= effort.spent
+            self._left -= effort.evaluations_spent
             self._gave_up |= effort.gave_up and teams is None
             if teams is not None and pool.ready_at(teams, at) <= at:
                 return teams

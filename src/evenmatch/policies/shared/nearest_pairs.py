@@ -1,4 +1,4 @@
-"""Whom a crowd takes where the longest waiting chooses first, and the nearest is taken.
+"""Pairs of a crowd in which the longest waiting choose first, each the nearest partner.
 
 Where one limit on one gap decides and both must accept, the younger of two is the one who accepts
 last. Whoever chooses has had all older ones offered before, so only younger ones are left to ask:

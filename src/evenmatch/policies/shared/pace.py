@@ -1,4 +1,4 @@
-"""How good a match must be to start now, so that the mean wait is the one that was asked for.
+"""Learns how good a match must be to start now, so that the mean wait is the target wait.
 
 By Little's law the mean wait is T exactly if, on average, as many players have left by now as had
 come T seconds ago. The **lag** is the difference: how many more should have left. Two things keep
@@ -132,7 +132,7 @@ class Pace:
         """Return by how much the floor falls for somebody who has waited for so long."""
         return self._earned * (waited / self._scale) ** 2
 
-    def needed(self, quality: float) -> float:
+    def needed_mean_square(self, quality: float) -> float:
         """Return the mean square of waits at which a match of this quality reaches the floor."""
         missing = self.floor - quality
         if missing <= 0.0:
@@ -144,7 +144,7 @@ class Pace:
         width = self.target / SLOTS
         due = at + round_up(self.target + width / 2.0)
         if due <= now:
-            self.left(-players, now)
+            self.count_departures(-players, now)
             return
         self._recent += players
         if not self._coming or due >= self._coming[-1][0] + width:
@@ -162,7 +162,7 @@ class Pace:
         """Take the lag from the players who wait: a memory may be older than they are."""
         self.lag = players - self._recent
 
-    def left(self, players: int, now: float) -> None:
+    def count_departures(self, players: int, now: float) -> None:
         """Count players who have left; a negative number lets some lag behind."""
         self._to(now)
         self.lag -= players
@@ -185,9 +185,9 @@ class Pace:
         if self.quality is None and qualities:
             self.quality = math.fsum(qualities) / len(qualities)
 
-    def played(self, quality: float, players: int, wait: float, now: float) -> None:
+    def learn_from_match(self, quality: float, players: int, wait: float, now: float) -> None:
         """Learn from a match that starts, after a mean wait of its players."""
-        self.left(players, now)
+        self.count_departures(players, now)
         self.matches += 1
         weight = max(FRESHNESS, 1.0 / (self.matches + 1))
         off = quality - (self.quality if self.quality is not None else quality)

@@ -128,16 +128,16 @@ class PairMatcher(NoJobs):
 
     def soonest(self, waiting: TreeTicket) -> SoonestPairing:
         """Return when a ticket may first play one of the older ones."""
-        found = SoonestPairing()
+        pairing = SoonestPairing()
         self.evaluations += 1
         for gap, other in self.tree.older(waiting.node):
             self.evaluations += 1
-            if self._bound(waiting, gap) >= found.at:
+            if self._bound(waiting, gap) >= pairing.at:
                 break
             at = self.ready_at(waiting, gap, other)
-            if at < found.at:
-                found = SoonestPairing(at, (other.ticket.sequence,))
-        return found
+            if at < pairing.at:
+                pairing = SoonestPairing(at, (other.ticket.sequence,))
+        return pairing
 
     def due(self, waiting: TreeTicket, now: float, fired: bool) -> list[TreeTicket]:
         """Return the older tickets that a ticket may play now, nearest first."""
@@ -167,8 +167,8 @@ class PairMatcher(NoJobs):
         return max(self.bound(waiting, gap), born, *[born + when(gap) for when in self._limits])
 
     def _set_timer(self, waiting: TreeTicket) -> None:
-        ticket, found = waiting.ticket, self.soonest(waiting)
-        self._timers.put(ticket.sequence, found.at, found.needs, ticket.enqueued_at)
+        ticket, pairing = waiting.ticket, self.soonest(waiting)
+        self._timers.put(ticket.sequence, pairing.at, pairing.needs, ticket.enqueued_at)
 
     def _remove(self, *gone: TreeTicket) -> None:
         """Forget tickets, and set the timers anew that they had helped to set."""

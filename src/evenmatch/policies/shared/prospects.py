@@ -109,7 +109,9 @@ class Prospects:
     def restored(self, tickets: Mapping[int, Ticket]) -> None:
         """Know those who wait after a restart, and nobody else: a memory may know others."""
         unknown = {each: TicketProspects(ticket.size) for each, ticket in tickets.items()}
-        self._known = {each: self._known.get(each, known) for each, known in unknown.items()}
+        self._known = {
+            each: self._known.get(each, prospects) for each, prospects in unknown.items()
+        }
 
     def entered(self, ticket: Ticket) -> None:
         """Take a ticket in."""
@@ -157,11 +159,11 @@ class Prospects:
 
     def hope(self, sequence: int) -> float:
         """Return how much better than usual a ticket's match can be expected to be, in quality."""
-        known = self._known[sequence]
-        beside, _ = self._sizes.get(known.size, (0.0, 0.0))
-        if not known.looks:
+        prospects = self._known[sequence]
+        beside, _ = self._sizes.get(prospects.size, (0.0, 0.0))
+        if not prospects.looks:
             return beside
-        return beside - self.slope * (known.prospect - self._means[0])
+        return beside - self.slope * (prospects.prospect - self._means[0])
 
     def hope_of(self, sequences: Sequence[int]) -> float:
         """Return the mean hope of the players of a match."""

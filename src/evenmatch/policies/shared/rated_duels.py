@@ -1,4 +1,4 @@
-"""What the policies for rated duels share: whom they take, and what they need to know."""
+"""What the policies for rated duels share: which tickets they admit, and what they must know."""
 
 from __future__ import annotations
 

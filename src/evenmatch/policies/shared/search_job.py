@@ -170,7 +170,7 @@ class SearchJob:
         batch, plan, _ = max(results[: self._effort.parts], key=_value)
         party = np.searchsorted(batch.first, np.arange(batch.players), side="right") - 1
         matches, qualities, teams = [], [], []
-        for seated, quality, legal in zip(plan.seated, plan.quality, plan.legal, strict=True):
+        for seated, quality, legal in zip(plan.seating, plan.quality, plan.legal, strict=True):
             if legal:
                 parties = sorted(set(party[seated[seated >= 0]].tolist()))
                 matches.append([self._tickets[each].sequence for each in parties])
@@ -223,6 +223,6 @@ def _value(result: tuple[Batch, Plan, Sequence[float]]) -> float:
     batch, plan, _ = result
     return math.fsum(
         quality + math.fsum(batch.worth[seated[seated >= 0]])
-        for quality, seated, legal in zip(plan.quality, plan.seated, plan.legal, strict=True)
+        for quality, seated, legal in zip(plan.quality, plan.seating, plan.legal, strict=True)
         if legal
     )

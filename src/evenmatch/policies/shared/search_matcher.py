@@ -121,7 +121,7 @@ class SearchPool:
         self._unseen = len(both) < len(self._ready)
         return [tickets[sequence] for sequence in both]
 
-    def searched(
+    def note_failed_search(
         self, chosen: Collection[Ticket], seated: Collection[int], number: int, waiting: int
     ) -> None:
         """Note for whom a search found nothing.
@@ -333,7 +333,7 @@ class SearchingMatcher:
                 self._matches.append(match)
         seated = {sequence for each in self._matches for sequence in each.tickets}
         self._matches += [each for each in kept if seated.isdisjoint(each.tickets)]
-        self._pool.searched(still, seated | held, self._number, self._roster.players)
+        self._pool.note_failed_search(still, seated | held, self._number, self._roster.players)
         seated |= held
         alone = [ticket for ticket in still if ticket.sequence not in seated]
         self.rule.advance(now, False)

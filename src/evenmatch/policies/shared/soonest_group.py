@@ -86,12 +86,12 @@ class SoonestGroup:
         """Return a group legal by a limit, at the first place that has one; see `by`."""
         around = self._around(anchor, end, effort)
         for place in around.places():
-            if effort.left <= 0:
+            if effort.evaluations_left <= 0:
                 yield
             at = around.ready_at(effort, place)
-            found = yield from self._among(around, at, place, limit, effort, limit.at, by_age=True)
-            if found is not None or effort.total <= 0:
-                return found
+            group = yield from self._among(around, at, place, limit, effort, limit.at, by_age=True)
+            if group is not None or effort.total <= 0:
+                return group
         return None
 
     def soonest(self, anchor: Ticket, end: int, effort: Effort) -> Search:
@@ -107,15 +107,15 @@ class SoonestGroup:
             return None
         best: Group | None = None
         for place in around.places():
-            if effort.left <= 0:
+            if effort.evaluations_left <= 0:
                 yield
             limit = InstantLimit(math.inf if best is None else best.ready_at, False)
             at = around.ready_at(effort, place)
             if not self._may_fill(around, limit.allowed(at), effort):
                 continue
-            found = yield from self._at_place(around, at, place, limit, effort)
-            if found is not None:
-                best = found
+            group = yield from self._at_place(around, at, place, limit, effort)
+            if group is not None:
+                best = group
             if effort.total <= 0:
                 effort.gave_up = True
                 break
@@ -143,9 +143,9 @@ class SoonestGroup:
             if place < around.place or self._table.tickets[place] is None:
                 continue
             youngest = self._ticket(place)
-            found = yield from self.by(youngest, place, InstantLimit(now), effort)
-            if found is not None or effort.total <= 0:
-                return found
+            group = yield from self.by(youngest, place, InstantLimit(now), effort)
+            if group is not None or effort.total <= 0:
+                return group
         return None
 
     def _around(self, anchor: Ticket, end: int, effort: Effort) -> _Around:
@@ -156,7 +156,7 @@ class SoonestGroup:
         self, around: _Around, at: Floats, place: int | None, limit: InstantLimit, effort: Effort
     ) -> Search:
         """Return the group that is legal soonest at one place, sooner than a limit."""
-        if effort.left <= 0:
+        if effort.evaluations_left <= 0:
             yield
         early, _ = self._considered(around, at, place, limit, effort)
         if early is None:
@@ -170,10 +170,10 @@ class SoonestGroup:
                 limit = InstantLimit(best.ready_at, False)
             if not limit.allows(early):
                 return best
-            found = yield from self._among(around, at, place, limit, effort)
-            if found is None:
+            group = yield from self._among(around, at, place, limit, effort)
+            if group is None:
                 return best
-            best = found
+            best = group
         effort.gave_up = True
         return best
 
@@ -189,7 +189,7 @@ class SoonestGroup:
         by_age: bool = False,
     ) -> Search:
         """Return the first group of those who may meet the anchor soon enough."""
-        if effort.left <= 0:
+        if effort.evaluations_left <= 0:
             yield
         if not self._may_fill(around, limit.allowed(at), effort):
             return None
@@ -205,7 +205,7 @@ class SoonestGroup:
             order = sorted(range(len(told)), key=lambda n: (told[n], places[n]))
             places = [places[n] for n in order if limit.allows(told[n])]
             tickets = [self._ticket(other) for other in places]
-            if effort.left <= 0:
+            if effort.evaluations_left <= 0:
                 yield
         everyone = [around.place, *places]
         kinds = self._table.kinds(len(self._table))[everyone].tolist()
@@ -215,11 +215,11 @@ class SoonestGroup:
         if any(each.counts_from == "nobody" for each in self._joint.places):
             scene.judged = PLACED_MAX
         effort.spend(PASS)
-        if effort.left <= 0:
+        if effort.evaluations_left <= 0:
             yield
-        found = yield from self._search.choose(scene, self._seats, effort, now)
-        effort.gave_up |= found is None and is_cut
-        return found
+        group = yield from self._search.choose(scene, self._seats, effort, now)
+        effort.gave_up |= group is None and is_cut
+        return group
 
     def _ticket(self, place: int) -> Ticket:
         ticket = self._table.tickets[place]

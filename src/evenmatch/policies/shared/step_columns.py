@@ -44,17 +44,17 @@ class StepColumns:
         for kind in kinds:
             if kind not in NUMERIC:
                 raise ConfigError(
-                    f"policy {policy} does not know {kind}, which queue {queue.name} uses: "
+                    f"policy {policy} does not support {kind}, which queue {queue.name} uses: "
                     f"choose greedy or window"
                 )
         if any(rule.unit == "percentile" for rule in queue.rules):
             raise ConfigError(
-                f"policy {policy} does not know unit = percentile, which a rule of queue "
+                f"policy {policy} does not support unit = percentile, which a rule of queue "
                 f"{queue.name} uses: choose greedy or window"
             )
         self._queue = queue.name
         self._criteria = queue.criteria
-        self._sides = {name: float(code) for code, name in enumerate(queue.format.insisted, 1)}
+        self._sides = {name: float(code) for code, name in enumerate(queue.format.strict_sides, 1)}
         self._same = [rule for rule in queue.rules if _is_word(rule)]
         self._gated = [rule for rule in queue.rules if is_gated(rule)]
         self._compared = [rule for rule in queue.rules if not _is_word(rule)]

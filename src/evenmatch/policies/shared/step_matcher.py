@@ -66,7 +66,7 @@ class Steps(msgspec.Struct, frozen=True):
         decide: (waiting, now, fired, out) -> number of matches, their slots in the rows of `out`.
         leave: (waiting, slot): let a ticket go that was not matched here.
         samples: How many of the last arrivals are remembered.
-        learnt: Which numbers the steps change, beside parameters.
+        learnt_numbers: Which numbers the steps change, beside parameters.
         look: The mark that says when a player looks around at all others; None if they never do.
         axis: In the order of which values slots are kept: those of the weightiest term, or those of
             a gate, so that nobody beyond it is looked at.
@@ -78,7 +78,7 @@ class Steps(msgspec.Struct, frozen=True):
     decide: Callable[[WaitingRoster, float, bool, Ints], int]
     leave: Callable[[WaitingRoster, int], None]
     samples: int = 1
-    learnt: tuple[int, ...] = ()
+    learnt_numbers: tuple[int, ...] = ()
     look: int | None = None
     axis: Literal["term", "gate"] | None = None
 
@@ -144,7 +144,7 @@ def check_solo(queue: Queue, policy: str, *, is_duel: bool) -> None:
         )
 
 
-def check_priced(queue: Queue, policy: str, instead: str = "") -> None:
+def check_wait_price(queue: Queue, policy: str, instead: str = "") -> None:
     """Raise ConfigError if waiting costs nothing in a queue.
 
     Args:
@@ -161,10 +161,10 @@ def check_priced(queue: Queue, policy: str, instead: str = "") -> None:
 
 def check_without_rules(queue: Queue, policy: str) -> None:
     """Raise ConfigError if a queue has rules or sides."""
-    if queue.rules or queue.format.insisted:
+    if queue.rules or queue.format.strict_sides:
         which = "rules" if queue.rules else "sides"
         raise ConfigError(
-            f"policy {policy} knows neither rules nor sides; queue {queue.name} has {which}: "
+            f"policy {policy} supports no rules or sides; queue {queue.name} has {which}: "
             f"choose {'price or window' if queue.format.is_duel else 'group_price or greedy'}"
         )
 
@@ -320,7 +320,7 @@ class StepMatcher(NoJobs):
             tickets.append([int(links[SEQUENCE, slot]), int(links[FLAG, slot]), sequence, *noted])
             slot = int(links[YOUNGER, slot])
         return {
-            "learnt": [float(numbers[place]) for place in self._steps.learnt],
+            "learnt": [float(numbers[place]) for place in self._steps.learnt_numbers],
             "counts": counts[:COUNTS].tolist(),
             # The last row is one to work in.
             "samples": samples[:-1].tolist(),
@@ -330,7 +330,7 @@ class StepMatcher(NoJobs):
     def _restore(self, memory: Memory) -> None:
         numbers, counts = self._waiting.numbers, self._waiting.counts
         samples = self._waiting.samples
-        for place, number in zip(self._steps.learnt, memory["learnt"], strict=True):
+        for place, number in zip(self._steps.learnt_numbers, memory["learnt"], strict=True):
             numbers[place] = number
         kept = {place: counts[place] for place in (SIZE, OLDEST, YOUNGEST, FREE_TOP)}
         counts[:COUNTS] = memory["counts"]

@@ -56,7 +56,7 @@ class BatchRoster:
         self._terms = NumericTerms(queue, shares)
         self._pairs = PairFacts(queue, shares)
         self._rules = RuleFacts(queue, self._pairs.columns)
-        self._sides = queue.format.insisted
+        self._sides = queue.format.strict_sides
         self._roles = RoleFacts(queue, shares)
         each = zip(queue.criteria, shares, strict=True)
         self._fullness = sum(share for c, share in each if form_of(c) is Form.SEATS)
@@ -155,7 +155,7 @@ class BatchRoster:
             terms=np.vstack([self._terms.terms, self._pairs.terms]),
             parity=self._pairs.parity,
             hosts=self._pairs.hosts,
-            seats_min=np.array(form.least, dtype=np.int64),
+            seats_min=np.array(form.least_players, dtype=np.int64),
             fullness=self._fullness,
             role_seats=self._roles.seats,
             role_cost=costs,

@@ -50,12 +50,12 @@ class WorkSlices:
         self._waits_from = -math.inf
         self._has_searched = False
         self._now, self._fired, self._are_few = -math.inf, False, True
-        self.left = 0
+        self.evaluations_left = 0
         self.evaluations = 0
 
     def spend(self, count: int) -> None:
         """Note evaluations."""
-        self.left -= count
+        self.evaluations_left -= count
         self.evaluations += count
 
     def news(self) -> None:
@@ -78,17 +78,17 @@ class WorkSlices:
         if not self._has_news and (now < resume_at or (now == resume_at and not fired)):
             return resume_at
         self._has_news, self._has_searched, self._now, self._fired = False, False, now, fired
-        self._are_few, self.left = waiting <= FEW, self._most
+        self._are_few, self.evaluations_left = waiting <= FEW, self._most
         return None
 
     def begin_search(self) -> bool:
         """Return whether there is time in this turn for a whole search that can wait; note it."""
-        is_time = self.left > 0 if self._are_few else self._has_time()
+        is_time = self.evaluations_left > 0 if self._are_few else self._has_time()
         self._has_searched |= is_time
         return is_time
 
     def _has_time(self) -> bool:
-        return self._freed_at() <= self._now and self.left >= self._total
+        return self._freed_at() <= self._now and self.evaluations_left >= self._total
 
     def end(self, is_done: bool, next_at: float) -> float:
         """Return when to go on after a turn; inf if nothing is left.
@@ -127,7 +127,7 @@ class WorkSlices:
             key: Tells which search it is: another one takes the place of one that is interrupted.
             make: Begins it.
         """
-        if self.left <= 0:
+        if self.evaluations_left <= 0:
             return False, None
         if key != self._key:
             self._key, self._search = key, None
@@ -135,14 +135,14 @@ class WorkSlices:
         effort = self._effort
         if self._search is None:
             self._search = make(effort)
-        before, effort.left = effort.spent, self.left
+        before, effort.evaluations_left = effort.evaluations_spent, self.evaluations_left
         try:
             next(self._search)
             is_over, found = False, None
         except StopIteration as done:
             is_over, found = True, done.value
             self._key = self._search = None
-        self.spend(effort.spent - before)
+        self.spend(effort.evaluations_spent - before)
         return is_over, found
 
     @property

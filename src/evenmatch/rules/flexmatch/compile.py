@@ -129,7 +129,7 @@ def compile_rule_set(rule_set: RuleSet, readings: Readings | None = None) -> Com
     )
 
 
-def joined(rules: Sequence[Rule], most: int) -> tuple[Rule, ...]:
+def join_conditions(rules: Sequence[Rule], most: int) -> tuple[Rule, ...]:
     """Return conditions as at most `most` rules: the remaining ones are joined to the last.
 
     Raises:
@@ -138,7 +138,9 @@ def joined(rules: Sequence[Rule], most: int) -> tuple[Rule, ...]:
     if len(rules) <= most:
         return tuple(rules)
     if most < 1:
-        raise ConfigError(f"a queue with a rules_file may have at most {RULES_MAX - 1} rules more")
+        raise ConfigError(
+            f"a queue with a rules_file may have at most {RULES_MAX - 1} further rules"
+        )
     rest = [each.condition for each in rules[most - 1 :] if each.condition is not None]
     name = ", ".join([each.name for each in rest])
     one = Condition(name, AllOf(tuple([each.test for each in rest])), rest[0].clock)
@@ -204,7 +206,7 @@ class _Compiler:
         ]
         age, kind = self._rule_set.algorithm.age, kind_with(Form.CONDITION)
         rules = [Rule(kind, condition=Condition(name, test, age)) for name, test in named]
-        return joined(rules, RULES_MAX)
+        return join_conditions(rules, RULES_MAX)
 
     def _scheduled(self, rule: FlexRule) -> Test:
         """Return the requirement of a rule, by age."""

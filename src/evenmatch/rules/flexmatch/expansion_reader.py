@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from evenmatch.rules.fields import Fields
-from evenmatch.rules.findings import shown
+from evenmatch.rules.findings import excerpt
 from evenmatch.rules.flexmatch.expressions import Expression, Scope, ValueType, type_of
 from evenmatch.rules.flexmatch.rule_reader import reference_at
 from evenmatch.rules.flexmatch.rule_set import (
@@ -109,7 +109,7 @@ def _target_of(fields: Fields) -> _Target | None:
     match = TARGET.fullmatch(text.strip())
     if match is None:
         message = "must be like rules[name].maxDistance, teams[name].minPlayers or"
-        message = f"{message} algorithm.strategy, got {shown(text)}"
+        message = f"{message} algorithm.strategy, got {excerpt(text)}"
         fields.findings.error(fields.at("target"), message)
         return None
     if match[4]:
@@ -125,8 +125,8 @@ def _note_again(fields: Fields, target: _Target, seen: dict[tuple[str, str], str
     for name in target.names or ("algorithm",):
         place = (f"{target.kind}[{name}]", target.field)
         if place in seen:
-            message = f"is the target of {seen[place]} too; where both have begun this one counts"
-            fields.findings.warning(fields.at("target"), f"{message}, put all steps into one")
+            message = f"is also the target of {seen[place]}; once both have begun, this one counts"
+            fields.findings.warning(fields.at("target"), f"{message}; put all steps into one")
         seen[place] = fields.path
 
 
@@ -251,7 +251,7 @@ def _waits(fields: Fields) -> Iterable[tuple[Fields, float]]:
                 message = f"must be more than {before:g} s, that of the step before; waits count"
                 step.findings.error(path, f"{message} from the start, got {wait:g}")
             elif wait == 0:
-                step.findings.warning(path, "is 0, so that the step always counts; write it above")
+                step.findings.warning(path, "is 0, so the step always counts; put it in the rule")
             elif wait > WAIT_MAX:
                 shown = f"{wait:,.0f}" if wait < 1e15 else f"{wait:g}"
                 message = f"is never reached: AWS ends a request after {WAIT_MAX:,} s at most"
@@ -266,7 +266,7 @@ def _read_numbers(fields: Fields, *, is_count: bool = False) -> tuple[ExpansionS
     for step, wait in _waits(fields):
         value = step.number("value", is_needed=True)
         if is_count and value is not None and not (value.is_integer() and 0 <= value <= 200):
-            message = f"must be a whole number from 0 to 200, got {shown(step.raw('value'))}"
+            message = f"must be a whole number from 0 to 200, got {excerpt(step.raw('value'))}"
             step.findings.error(step.at("value"), message)
         steps.append(ExpansionStep(wait, value or 0.0))
     return tuple(steps)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from evenmatch.rules.findings import FindingList, child_path, shown
+from evenmatch.rules.findings import FindingList, child_path, excerpt
 from evenmatch.rules.flexmatch.bounds import Range, Sizes, bounds_of, players_of
 from evenmatch.rules.flexmatch.expressions import (
     Call,
@@ -43,13 +43,13 @@ def note_oversights(rule_set: RuleSet, sizes: Sizes, findings: FindingList) -> N
             continue
         path = child_path(f"$.rules[{number}]", "referenceValue")
         if _always_holds(rule, rule_set, sizes):
-            message = "always passes with these team sizes; mend it, or leave the rule out"
+            message = "always passes with these team sizes; change it, or delete the rule"
             findings.warning(path, message)
         if isinstance(rule.reference, Constant):
             other = _opponent(rule, fixed, sizes)
             if other is not None:
                 message = f"never passes together with {other[1].name} ($.rules[{other[0]}])"
-                hint = "both are about the same values; change one, or join them by a compound"
+                hint = "both compare the same values; change one, or join them in a compound rule"
                 findings.error(path, f"{message}: {hint}")
             fixed.append((number, rule))
 
@@ -68,7 +68,9 @@ def _note_unread(rule_set: RuleSet, findings: FindingList) -> None:
     read = set(_read(rule_set))
     for number, attribute in enumerate(rule_set.attributes):
         if attribute.default is None and attribute.name not in read:
-            message = "is read by no rule, and without a default whoever lacks it is never matched"
+            message = (
+                "is used by no rule, but has no default, so a player without it is never matched"
+            )
             path = child_path(f"$.playerAttributes[{number}]", "name")
             findings.warning(path, f"{message}; give it a default, or delete it")
 
@@ -167,8 +169,8 @@ def _can_both_hold(one: Demand, other: Demand) -> bool:
 def _holds(value: object, operation: str, bound: object) -> bool:
     if operation in ("=", "!="):
         return (value == bound) is (operation == "=")
-    assert isinstance(value, float), shown(value)
-    assert isinstance(bound, float), shown(bound)
+    assert isinstance(value, float), excerpt(value)
+    assert isinstance(bound, float), excerpt(bound)
     return {
         "<": value < bound,
         "<=": value <= bound,

@@ -10,7 +10,7 @@ from typing import get_args
 
 from evenmatch.errors import ConfigError
 from evenmatch.rules.fields import Fields, number_of
-from evenmatch.rules.findings import Finding, FindingList, child_path, shown
+from evenmatch.rules.findings import Finding, FindingList, child_path, excerpt
 from evenmatch.rules.flexmatch import expansion_reader, rule_reader, soundness
 from evenmatch.rules.flexmatch.expressions import AttributeType
 from evenmatch.rules.flexmatch.rule_set import (
@@ -56,7 +56,7 @@ def read_rule_set(text: str | bytes) -> tuple[RuleSet | None, tuple[Finding, ...
     except NotJson:
         return None, findings.sorted()
     if not isinstance(raw, dict):
-        findings.error("$", f"must be an object with teams and rules, got {shown(raw)}")
+        findings.error("$", f"must be an object with teams and rules, got {excerpt(raw)}")
         return None, findings.sorted()
     rule_set = _read(Fields(raw, "$", findings))
     if rule_set is not None:
@@ -112,7 +112,7 @@ def _check_language(fields: Fields) -> None:
     elif version is None:
         fields.findings.error(path, f'is missing; give it "{LANGUAGE}"')
     elif version != LANGUAGE:
-        fields.findings.error(path, f'must be "{LANGUAGE}", got {shown(version)}')
+        fields.findings.error(path, f'must be "{LANGUAGE}", got {excerpt(version)}')
 
 
 # Attributes
@@ -129,7 +129,7 @@ def _read_attributes(fields: Fields) -> tuple[PlayerAttribute, ...]:
             each.findings.error(each.at("name"), f"declares {name!r} again; delete one of the two")
         elif "]" in name or name != name.strip():
             message = "must have no ] and no blanks around it, or no expression can name it"
-            each.findings.error(each.at("name"), f"{message}, got {shown(name)}")
+            each.findings.error(each.at("name"), f"{message}, got {excerpt(name)}")
         attributes.setdefault(name, PlayerAttribute(name=name, type=kind, default=default))
     return tuple(attributes.values())
 
@@ -151,13 +151,13 @@ def _read_map(fields: Fields, raw: Json) -> dict[str, float] | None:
         return None
     path = fields.at("default")
     if not isinstance(raw, dict):
-        fields.findings.error(path, f"must be an object of numbers, got {shown(raw)}")
+        fields.findings.error(path, f"must be an object of numbers, got {excerpt(raw)}")
         return None
     numbers: dict[str, float] = {}
     for key, value in raw.items():
         number = number_of(value)
         if number is None:
-            fields.findings.error(child_path(path, key), f"must be a number, got {shown(value)}")
+            fields.findings.error(child_path(path, key), f"must be a number, got {excerpt(value)}")
         else:
             numbers[key] = number
     return numbers
@@ -193,7 +193,7 @@ def _check_team(fields: Fields, team: TeamDefinition, names: set[str]) -> None:
         fields.findings.error(fields.at("name"), message)
     if any(sign in team.name for sign in "[],*") or team.name != team.name.strip():
         message = "must have none of [ ] , * and no blanks around it, or no expression can name it"
-        fields.findings.error(fields.at("name"), f"{message}, got {shown(team.name)}")
+        fields.findings.error(fields.at("name"), f"{message}, got {excerpt(team.name)}")
     if team.players_min > team.players_max and fields.has("maxPlayers"):
         message = f"must be at most maxPlayers = {team.players_max}, got {team.players_min}"
         fields.findings.error(fields.at("minPlayers"), message)
@@ -215,7 +215,7 @@ def _check_size(fields: Fields, rule_set: RuleSet) -> bool:
     elif rule_set.algorithm.strategy == "balanced" and players <= SMALL_MATCH_MAX:
         fields.findings.warning(
             child_path(fields.at("algorithm"), "strategy"),
-            f"is balanced, which AWS means for more than {SMALL_MATCH_MAX} players; these teams "
+            f"is balanced, which AWS intends for more than {SMALL_MATCH_MAX} players; these teams "
             f"have {players}",
         )
     return players <= PLAYERS_MAX
@@ -229,7 +229,7 @@ def _read_algorithm(fields: Fields, attributes: tuple[PlayerAttribute, ...]) -> 
     if raw is None:
         return Algorithm()
     if not isinstance(raw, dict):
-        fields.findings.error(fields.at("algorithm"), f"must be an object, got {shown(raw)}")
+        fields.findings.error(fields.at("algorithm"), f"must be an object, got {excerpt(raw)}")
         return Algorithm()
     own = Fields(raw, fields.at("algorithm"), fields.findings)
     strategy = own.word("strategy", STRATEGIES, "exhaustiveSearch")
@@ -255,7 +255,7 @@ def _check_algorithm(fields: Fields, algorithm: Algorithm, types: dict[str, Attr
     findings = fields.findings
     name = algorithm.balanced_attribute
     if name and types.get(name) != "number":
-        message = f"must be a declared attribute of type number, got {shown(name)}"
+        message = f"must be a declared attribute of type number, got {excerpt(name)}"
         hint = findings.hint(name, [each for each, kind in types.items() if kind == "number"])
         findings.error(fields.at("balancedAttribute"), f"{message}{hint}")
     for text, path in fields.texts("sortByAttributes"):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Literal, get_args
 
 from evenmatch.rules.fields import Fields, number_of
-from evenmatch.rules.findings import FindingList, child_path, shown
+from evenmatch.rules.findings import FindingList, child_path, excerpt
 from evenmatch.rules.flexmatch.expressions import (
     Constant,
     Expression,
@@ -97,7 +97,7 @@ def read_rules(objects: list[Fields], scope: Scope) -> dict[str, FlexRule]:
     for number, fields in enumerate(objects):
         rule = _read_rule(fields, number, scope, rules)
         if rule.name in rules:
-            message = f"is the name of two rules, {shown(rule.name)}; give one of them another"
+            message = f"is the name of two rules, {excerpt(rule.name)}; give one of them another"
             fields.findings.error(fields.at("name"), message)
         rules.setdefault(rule.name, rule)
     return rules
@@ -114,7 +114,7 @@ def _read_rule(fields: Fields, number: int, scope: Scope, earlier: dict[str, Fle
             )
     if any(sign in name for sign in "(),[]") or name != name.strip():
         message = "must have none of ( ) [ ] , and no blanks around it, or nothing can name it"
-        fields.findings.error(fields.at("name"), f"{message}, got {shown(name)}")
+        fields.findings.error(fields.at("name"), f"{message}, got {excerpt(name)}")
     description = fields.text("description")
     rule = READERS[kind](RuleText(fields, scope, earlier), name, description)
     fields.end(f"a rule of type {kind}")
@@ -130,7 +130,7 @@ def expression_at(text: str, path: str, scope: Scope, findings: FindingList) -> 
         expression, notes = parse_expression(text, scope)
     except WrongExpression as error:
         hint = findings.hint(error.name, error.names) if error.names else ""
-        findings.error(path, f"{error}{hint}; in {shown(text)}")
+        findings.error(path, f"{error}{hint}; in {excerpt(text)}")
         return None
     for note in notes:
         findings.warning(path, note)
@@ -174,13 +174,13 @@ def _constant(
         if number is not None:
             findings.warning(path, f"is a number in quotes; write {raw.strip()} without them")
             return Constant(number)
-        findings.error(path, f"must be a number or a property expression, got {shown(raw)}")
+        findings.error(path, f"must be a number or a property expression, got {excerpt(raw)}")
         return None
     if isinstance(raw, str | float) and not isinstance(raw, bool):
         return Constant(raw)
     if isinstance(raw, list) and all(isinstance(each, str) for each in raw):
         return Constant(tuple(dict.fromkeys(str(each) for each in raw)))
-    findings.error(path, f"must be a {wanted} or a property expression, got {shown(raw)}")
+    findings.error(path, f"must be a {wanted} or a property expression, got {excerpt(raw)}")
     return None
 
 
@@ -296,7 +296,7 @@ def _read_collection(rule_text: RuleText, name: str, description: str) -> FlexRu
     least, most = fields.number("minCount"), fields.number("maxCount")
     if not fields.has("minCount") and not fields.has("maxCount"):
         rule_text.findings.warning(
-            fields.at("minCount"), "is missing, and maxCount too; minCount is 1 then, write so"
+            fields.at("minCount"), "is missing, and maxCount too, so minCount is 1; write that"
         )
         least = 1.0
     return CollectionRule(
@@ -383,7 +383,7 @@ def _read_compound(rule_text: RuleText, name: str, description: str) -> FlexRule
         statement, notes = parse_statement(text)
     except WrongStatement as error:
         if text:
-            findings.error(fields.at("statement"), f"{error}; in {shown(text)}")
+            findings.error(fields.at("statement"), f"{error}; in {excerpt(text)}")
         return CompoundRule(name=name, description=description, statement=statement)
     for note in notes:
         findings.warning(fields.at("statement"), note)

@@ -236,10 +236,10 @@ def _judge_statement(
     holds = _cases(rule.statement, columns, everything)
     at = child_path(path, "statement")
     if holds == 0 and not is_named:
-        findings.error(at, "never passes: it is false whatever its rules say; mend it")
+        findings.error(at, "never passes: it is false whatever its rules say; change it")
     elif holds in (0, everything):
         always = "true" if holds else "false"
-        findings.warning(at, f"is {always} whatever its rules say; mend it, or leave it out")
+        findings.warning(at, f"is {always} whatever its rules say; change it, or delete the rule")
 
 
 def _cases(statement: Statement, columns: dict[str, int], everything: int) -> int:
@@ -320,14 +320,14 @@ def _judge_steps(
         at = f"{path}.steps[{number}].value"
         if all(value == step.value for value in values):
             before = "the step before" if number else "the rule or team itself"
-            findings.warning(at, f"changes nothing: {before} says the same; leave the step out")
+            findings.warning(at, f"changes nothing: {before} says the same; delete the step")
         elif (
             sign
             and isinstance(step.value, float)
             and any(_tightens(expansion.field, value, step.value, sign) for value in values)
         ):
-            message = "makes matches rarer from then on, where expansions are to widen"
-            findings.warning(at, f"{message}; check that no numbers are swapped")
+            message = "makes matches rarer from then on, but expansions are meant to widen"
+            findings.warning(at, f"{message}; check that the numbers are not swapped")
         values = [step.value for _ in values]
 
 

@@ -182,12 +182,12 @@ def _brings(queue: Json, ticket: PlainTicket) -> bool:
         elif "Attribute" in rule and kind != "MatchTotalRule":
             behaviour = rule.get("AttributeNotSpecifiedBehavior")
             is_free = behaviour == "MatchAny" or "DefaultAttributeValue" in rule
-            if not is_free and any(told(rule, player) is None for player in ticket.players):
+            if not is_free and any(player_value(rule, player) is None for player in ticket.players):
                 return False
     return True
 
 
-def told(rule: Json, player: Json) -> Any:
+def player_value(rule: Json, player: Json) -> Any:
     """Return what a rule reads of a player; None if there is nothing to read."""
     given = rule["Attribute"]
     path = given if isinstance(given, str) else given["Path"]
@@ -204,7 +204,7 @@ def holds(queue: Json, kind: str, rule: Json, teams: Teams, wait: float) -> bool
     if kind == "StringEqualityRule":
         if not value_of(rule, "Enabled", True, wait):
             return True
-        words = {told(rule, player) for player in players} - {None}
+        words = {player_value(rule, player) for player in players} - {None}
         return len(words) <= 1
     if kind == "DifferenceRule":
         limit = value_of(rule, "Difference", rule["Difference"], wait)
@@ -213,12 +213,14 @@ def holds(queue: Json, kind: str, rule: Json, teams: Teams, wait: float) -> bool
         return limit is None or all(abs(a - b) <= exact_or_inf(limit) for a, b in pairs(known))
     if kind == "SetIntersectionRule":
         least = value_of(rule, "MinIntersectionSize", rule["MinIntersectionSize"], wait)
-        sets = [set(words) for player in players if (words := told(rule, player)) is not None]
+        sets = [
+            set(words) for player in players if (words := player_value(rule, player)) is not None
+        ]
         return not least or not sets or len(set.intersection(*sets)) >= least
     if kind == "MatchTotalRule":
         least = value_of(rule, "Min", rule["Min"], wait)
         most = value_of(rule, "Max", rule["Max"], wait)
-        total = sum(exact(told(rule, player) or 0) for player in players)
+        total = sum(exact(player_value(rule, player) or 0) for player in players)
         return least is None or most is None or exact(least) <= total <= exact(most)
     if kind == "RegionSelectionRule":
         limit = value_of(rule, "MaxLatency", rule["MaxLatency"], wait)
@@ -230,7 +232,7 @@ def holds(queue: Json, kind: str, rule: Json, teams: Teams, wait: float) -> bool
         limit = value_of(rule, "Difference", rule["Difference"], wait)
         if limit is None:
             return True
-        values = [[exact(told(rule, p)) for t in team for p in t.players] for team in teams]
+        values = [[exact(player_value(rule, p)) for t in team for p in t.players] for team in teams]
         if not all(values):
             return False
         means = [sum(each) / len(each) for each in values]
@@ -253,7 +255,7 @@ def exact_or_inf(limit: Any) -> Any:
 
 def merge(rule: Json, ticket: PlainTicket) -> Fraction | None:
     """Return the number of a party for a rule; None if no player of it has one."""
-    values = [exact(v) for p in ticket.players if (v := told(rule, p)) is not None]
+    values = [exact(v) for p in ticket.players if (v := player_value(rule, p)) is not None]
     if not values:
         return None
     how = rule.get("MergeFunction", "Average")

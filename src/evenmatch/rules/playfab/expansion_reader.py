@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from evenmatch.rules.fields import Fields, number_of
-from evenmatch.rules.findings import child_path, shown
+from evenmatch.rules.findings import child_path, excerpt
 from evenmatch.rules.json_text import Json
 from evenmatch.rules.playfab.queue import Expanded, Steps
 
@@ -100,7 +100,7 @@ def _given(rule: Fields) -> tuple[Fields, Expanded] | None:
         if raw is None or raw == {}:
             continue
         if not isinstance(raw, dict):
-            rule.findings.error(rule.at(key), f"must be an object, got {shown(raw)}")
+            rule.findings.error(rule.at(key), f"must be an object, got {excerpt(raw)}")
             continue
         fields = Fields(raw, rule.at(key), rule.findings)
         lists = any(name.endswith("Overrides") for name in raw)
@@ -228,7 +228,7 @@ def _overrides(fields: Fields, number: Expandable) -> list[float | None]:
         fields.findings.warning(path, message)
         raw = [_word(part.strip()) for part in raw.split(";")]
     if not isinstance(raw, list):
-        fields.findings.error(path, f"must be a list of values and null, got {shown(raw)}")
+        fields.findings.error(path, f"must be a list of values and null, got {excerpt(raw)}")
         return []
     if not raw:
         fields.findings.warning(path, "is empty, and the rule's own value stays")
@@ -247,12 +247,12 @@ def _override(raw: Json, path: str, number: Expandable, fields: Fields) -> float
     if number.is_switch:
         if isinstance(value, bool):
             return 1.0 if value else None
-        fields.findings.error(path, f"must be true, false or null, got {shown(raw)}")
+        fields.findings.error(path, f"must be true, false or null, got {excerpt(raw)}")
         return None
     found = number_of(value)
     if found is None or (found < 0 and number.key not in ("Min", "Max")):
-        fields.findings.error(path, f"must be a number of at least 0 or null, got {shown(raw)}")
+        fields.findings.error(path, f"must be a number of at least 0 or null, got {excerpt(raw)}")
         return None
     if number.is_whole and not found.is_integer():
-        fields.findings.error(path, f"must be a whole number or null, got {shown(raw)}")
+        fields.findings.error(path, f"must be a whole number or null, got {excerpt(raw)}")
     return found

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from evenmatch.errors import ConfigError
 from evenmatch.rules.fields import Fields
-from evenmatch.rules.findings import Finding, FindingList, child_path, shown
+from evenmatch.rules.findings import Finding, FindingList, child_path, excerpt
 from evenmatch.rules.json_text import Json, NotJson, read_json
 from evenmatch.rules.playfab.queue import PlayFabQueue, QueueTeam, ages_of
 from evenmatch.rules.playfab.rule_reader import NAME, PLAYERS_MAX, RuleReader
@@ -158,7 +158,7 @@ def _objects(raw: Json, findings: FindingList) -> list[_Object]:
             found.append(_Object(value, path, findings))
         else:
             message = "must be a queue, an object with Name, MinMatchSize and MaxMatchSize"
-            findings.error(path, f"{message}, got {shown(value)}")
+            findings.error(path, f"{message}, got {excerpt(value)}")
     return found
 
 
@@ -219,19 +219,19 @@ def _read(fields: Fields) -> PlayFabQueue:
 def _check_name(fields: Fields, name: str, most: int) -> None:
     if name and (len(name) > most or not NAME.match(name)):
         message = f"must be 1 to {most} letters, digits, _ and -, a letter or digit first"
-        fields.findings.error(fields.at("Name"), f"{message}, got {shown(name)}")
+        fields.findings.error(fields.at("Name"), f"{message}, got {excerpt(name)}")
 
 
 def _read_allocation(fields: Fields) -> bool:
     raw = fields.raw("ServerAllocationEnabled")
     if raw is not None and not isinstance(raw, bool):
-        message = f"must be true or false, got {shown(raw)}"
+        message = f"must be true or false, got {excerpt(raw)}"
         fields.findings.error(fields.at("ServerAllocationEnabled"), message)
     fields.text("BuildId")
     for key in ("BuildAliasParams", "StatisticsVisibilityToPlayers"):
         value = fields.raw(key)
         if value is not None and not isinstance(value, dict):
-            fields.findings.error(fields.at(key), f"must be an object, got {shown(value)}")
+            fields.findings.error(fields.at(key), f"must be an object, got {excerpt(value)}")
     return raw is True
 
 

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from evenmatch.model.ticket import LATENCY
 from evenmatch.rules.fields import Fields
-from evenmatch.rules.findings import shown
+from evenmatch.rules.findings import excerpt
 from evenmatch.rules.json_text import Json
 from evenmatch.rules.playfab.expansion_reader import (
     Expandable,
@@ -91,11 +91,11 @@ class RuleReader:
             kind = next((k for k in READERS if text.lower() in (k.lower(), k.lower()[:-4])), None)
             if kind is None:
                 hint = self._findings.hint(text, READERS)
-                message = f"must be one of {', '.join(READERS)}, got {shown(raw)}{hint}"
+                message = f"must be one of {', '.join(READERS)}, got {excerpt(raw)}{hint}"
                 self._findings.error(fields.at("Type"), message)
                 continue
             if kind != text:
-                self._findings.warning(fields.at("Type"), f"is taken as {kind}, got {shown(raw)}")
+                self._findings.warning(fields.at("Type"), f"is taken as {kind}, got {excerpt(raw)}")
             found.append((fields, kind))
         return found
 
@@ -155,7 +155,7 @@ class RuleReader:
             raw = {"Path": raw}
         if not isinstance(raw, dict):
             message = 'must be an object such as {"Path": "skill", "Source": "User"}'
-            self._findings.error(rule.at("Attribute"), f"{message}, got {shown(raw)}")
+            self._findings.error(rule.at("Attribute"), f"{message}, got {excerpt(raw)}")
             return None
         fields = Fields(raw, rule.at("Attribute"), self._findings)
         path = fields.text("Path", is_needed=True)
@@ -171,7 +171,7 @@ class RuleReader:
         name = rule.text("Name", is_needed=True)
         if name and (len(name) > NAME_MAX or not NAME.match(name)):
             message = f"has to be 1 to {NAME_MAX} letters, digits, _ and -, a letter or digit first"
-            self._findings.warning(rule.at("Name"), f"{message} for PlayFab, got {shown(name)}")
+            self._findings.warning(rule.at("Name"), f"{message} for PlayFab, got {excerpt(name)}")
         if name and name in self._names:
             message = f"is the name of {self._names[name]}, too: {name!r}; give each rule its own"
             self._findings.error(rule.at("Name"), message)
@@ -191,7 +191,7 @@ class RuleReader:
         value = rule.number(key)
         if value is not None and not least <= value <= most:
             allowed = f"must be a number from {least:g} to {most:,.0f}"
-            self._findings.error(rule.at(key), f"{allowed}, got {shown(rule.raw(key))}")
+            self._findings.error(rule.at(key), f"{allowed}, got {excerpt(rule.raw(key))}")
             return None
         return value
 
@@ -202,7 +202,7 @@ class RuleReader:
         value = rule.number(key, is_needed=True)
         if value is not None and not 0 <= value <= 1e15:
             allowed = "must be a number from 0 to 1e15"
-            self._findings.error(rule.at(key), f"{allowed}, got {shown(rule.raw(key))}")
+            self._findings.error(rule.at(key), f"{allowed}, got {excerpt(rule.raw(key))}")
             return 0.0
         return value or 0.0
 

@@ -1,4 +1,4 @@
-"""A game server for each match: a webhook or Agones is asked, again and again until it answers.
+"""Finds a game server for each match: asks a webhook or Agones until it gets one.
 
 It hears of matches when they are durable, and hands the answers in as inputs. May import
 `server.runtime` and `wire`; never decides who plays.

@@ -1,4 +1,4 @@
-"""Finding servers for matches: each one is handed to its queue's hook until that succeeds.
+"""Asks the hook of a queue for a server for each match, and repeats until that succeeds.
 
     unassigned --asked--> assigned                          (PUT assignment, or the hook's answer)
         ^            |--> told: the hook will say it later
@@ -38,7 +38,7 @@ DEAD_MOST = 1_000
 
 
 class _Order(msgspec.Struct):
-    """A match on its way to a server."""
+    """A match that needs a server."""
 
     match: str
     queue: str
@@ -51,7 +51,7 @@ class _Order(msgspec.Struct):
 
 
 class Allocations:
-    """The matches without a server, and the hooks that are asked for one.
+    """Matches without a server, and the hooks that look for one.
 
     Args:
         hooks: By name.
@@ -68,11 +68,11 @@ class Allocations:
         self._chance = random.Random()
 
     def begin(self, runtime: Runtime) -> None:
-        """Ask hooks for this runtime's matches."""
+        """Start asking hooks for the matches of this runtime."""
         self._runtime = runtime
 
     def close(self) -> None:
-        """Ask nobody any more."""
+        """Stop asking."""
         for match_id in list(self._orders):
             self._drop(match_id)
         self._runtime = None
@@ -80,7 +80,7 @@ class Allocations:
     # Records
 
     def reset(self, engine: Engine) -> None:
-        """Begin anew with the matches that have no server."""
+        """Start over with the matches that have no server."""
         self._engine = engine
         for match_id in list(self._orders):
             self._drop(match_id)
@@ -89,7 +89,7 @@ class Allocations:
                 self._order(match_id, roster.queue, roster.allocation)
 
     def hear(self, record: Record) -> None:
-        """Take orders for new matches, and drop those that need no server any more."""
+        """Note new matches that need a server, and drop those that need none any more."""
         for event in record.events:
             if type(event) is Matched:
                 assert self._engine is not None
@@ -102,7 +102,7 @@ class Allocations:
     # Operators
 
     def states(self, wanted: str | None = None) -> list[AllocationState]:
-        """Return how the matches without a server do, and those that failed, oldest first."""
+        """Return the state of each match without a server, failed ones too, oldest first."""
         return [
             AllocationState(o.match, o.queue, o.hook, o.state, o.attempts, o.reason)
             for o in (*self._dead.values(), *self._orders.values())
@@ -149,7 +149,7 @@ class Allocations:
 
     def _pump(self, hook: str) -> None:
         """Ask for as many matches as may be asked for at the same time."""
-        ready, most = self._ready[hook], self._hooks[hook].given.concurrency
+        ready, most = self._ready[hook], self._hooks[hook].settings.concurrency
         while ready and self._busy[hook] < most:
             order = self._orders.get(ready.popleft())
             if order is not None and order.state == "waiting":
@@ -190,24 +190,24 @@ class Allocations:
             self._orders.pop(order.match, None)
             return
         order.attempts += 1
-        found = await self._hooks[order.hook].ask(kept.match, roster)
-        if found.assignment is None:
+        place = await self._hooks[order.hook].ask(kept.match, roster)
+        if place.assignment is None:
             order.state, order.reason = "told", None
         else:
-            await runtime.ask(Assign(runtime.now(), order.match, found.assignment))
+            await runtime.ask(Assign(runtime.now(), order.match, place.assignment))
 
     async def _failed(self, order: _Order, error: NoServer) -> None:
         """Try again later, or give up."""
-        given = self._hooks[order.hook].given
+        settings = self._hooks[order.hook].settings
         order.reason = error.reason
-        last = error.is_final or order.attempts > given.retries
+        last = error.is_final or order.attempts > settings.retries
         say = log.error if last else log.warning
         say(
             "allocation_failed", match=order.match, hook=order.hook,
             attempt=order.attempts, reason=error.reason,
         )  # fmt: skip
         if last:
-            await self._give_up(order, requeue=given.failed == "requeue")
+            await self._give_up(order, requeue=settings.failed == "requeue")
             return
         pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(order.attempts - 1, 20))
         order.state = "paused"

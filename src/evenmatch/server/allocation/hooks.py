@@ -1,4 +1,4 @@
-"""What is asked of those who find servers, and what their answers mean: a webhook, or Agones.
+"""Requests to webhooks and to Agones for a game server, and what their answers mean.
 
 Both are asked once per try and answer with an assignment, with "later", or with a reason why there
 is none. `Evenmatch-Match` and `Idempotency-Key` are the same in each try of a match, so that a hook
@@ -35,7 +35,7 @@ KUBERNETES = "/apis/allocation.agones.dev/"
 
 
 class AllocatedPlace(msgspec.Struct, frozen=True):
-    """An answer: where the match is played; None if somebody will say so later."""
+    """A hook's answer: where the match is played; None if somebody will say so later."""
 
     assignment: dict[str, str] | None
 
@@ -79,7 +79,7 @@ class Hook:
 
     Args:
         name: The hook's.
-        given: Its settings.
+        settings: Its settings.
         wall: Unix time, for signatures.
 
     Raises:
@@ -87,13 +87,13 @@ class Hook:
     """
 
     def __init__(
-        self, name: str, given: Allocation, *, wall: Callable[[], float] = time.time
+        self, name: str, settings: Allocation, *, wall: Callable[[], float] = time.time
     ) -> None:
         self.name = name
-        self.given = given
+        self.settings = settings
         self._wall = wall
-        self._tls = tls_of(given.url)
-        self._secret = secret_in(given.secret_file, f"server.allocation.{name}")
+        self._tls = tls_of(settings.url)
+        self._secret = secret_in(settings.secret_file, f"server.allocation.{name}")
 
     async def ask(self, match: Match, roster: Roster) -> AllocatedPlace:
         """Ask for a server.
@@ -101,11 +101,11 @@ class Hook:
         Raises:
             NoServer: There is none.
         """
-        given, kind = self.given, self.given.kind
+        settings, kind = self.settings, self.settings.kind
         body = self._order(match) if kind == "agones" else _told(match, roster)
         try:
             reply = await post(
-                given.url, body, self._headers(match, body), given.timeout, self._tls
+                settings.url, body, self._headers(match, body), settings.timeout, self._tls
             )
         except Unreachable as error:
             raise NoServer(str(error)) from None
@@ -117,7 +117,7 @@ class Hook:
 
     def _headers(self, match: Match, body: bytes) -> dict[str, str]:
         headers = {"evenmatch-match": match.id, "idempotency-key": match.id}
-        if self._secret and self.given.kind == "agones":
+        if self._secret and self.settings.kind == "agones":
             headers["authorization"] = f"Bearer {self._secret.decode('ascii', 'replace')}"
         elif self._secret:
             headers["evenmatch-signature"] = signature(self._secret, body, int(self._wall()))
@@ -128,11 +128,11 @@ class Hook:
         known = {"queue": match.queue, "region": match.region or ""}
         selectors = [
             {"matchLabels": {key: _filled(value, known) for key, value in each.items()}}
-            for each in self.given.selectors
+            for each in self.settings.selectors
         ]
         marks = {"annotations": {"evenmatch/match": match.id}, "labels": {}}
-        if KUBERNETES not in self.given.url:
-            namespace = self.given.namespace
+        if KUBERNETES not in self.settings.url:
+            namespace = self.settings.namespace
             return encode(
                 {"namespace": namespace, "gameServerSelectors": selectors, "metadata": marks}
             )
@@ -140,7 +140,7 @@ class Hook:
             {
                 "apiVersion": "allocation.agones.dev/v1",
                 "kind": "GameServerAllocation",
-                "metadata": {"namespace": self.given.namespace},
+                "metadata": {"namespace": self.settings.namespace},
                 "spec": {"selectors": selectors, "scheduling": "Packed", "metadata": marks},
             }
         )
@@ -148,7 +148,7 @@ class Hook:
     def _server(self, reply: HttpResponse) -> dict[str, str]:
         """Return the address of the game server that Agones gave."""
         try:
-            if KUBERNETES in self.given.url:
+            if KUBERNETES in self.settings.url:
                 server = msgspec.json.decode(reply.body, type=_AgonesAllocation).status
             else:
                 server = msgspec.json.decode(reply.body, type=_AgonesServer)
@@ -163,7 +163,7 @@ class Hook:
 
 
 def signature(secret: bytes, body: bytes, at: int) -> str:
-    """Return the header by which a webhook knows that a body is ours and fresh.
+    """Return the header that proves to a webhook that a body is ours and recent.
 
     >>> signature(b"key", b"{}", 7).split(",")[0]
     't=7'
@@ -187,10 +187,10 @@ def _place(reply: HttpResponse) -> dict[str, str] | None:
     if not reply.body.strip():
         return None
     try:
-        told = msgspec.json.decode(reply.body, type=_WebhookAnswer)
+        answer = msgspec.json.decode(reply.body, type=_WebhookAnswer)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise NoServer("the answer must be empty or an object with an assignment") from None
-    return None if told.assignment is None else _checked(told.assignment)
+    return None if answer.assignment is None else _checked(answer.assignment)
 
 
 def _checked(assignment: dict[str, str]) -> dict[str, str]:
@@ -243,7 +243,7 @@ class Unreachable(Exception):
 
 
 def tls_of(url: str) -> ssl.SSLContext | None:
-    """Return what a URL's requests are encrypted with, None for http.
+    """Return the TLS context for a URL's requests, None for http.
 
     To make it reads the certificates of the machine, which takes tens of milliseconds: it is made
     once for each hook.

@@ -1,4 +1,4 @@
-"""Who calls, what they may do, and what is written down about it.
+"""Authentication, authorization and the audit log: who calls, what they may do, what they did.
 
 Every request passes `authenticate` (who is it?) and then `authorize` (may they?). Rights by route
 stand in `server.http.table`.

@@ -1,4 +1,4 @@
-"""Who may come in to one game: its keys, its players' tokens, its guests, its limits.
+"""The accounts of one game: its service keys, player tokens, guests and limits.
 
 Files of keys are looked at once a second, beside the requests; a change counts from then on. A file
 that has become unreadable changes nothing, so that a slip of an editor locks nobody out and lets
@@ -46,12 +46,12 @@ Stamp = tuple[tuple[str | int, ...] | None, ...]
 
 
 class GuestToken(msgspec.Struct, frozen=True, gc=False):
-    """What a guest gets.
+    """A guest's player token.
 
     Args:
         player: The guest's id on this server.
-        token: What proves it, for the header `Authorization: Bearer TOKEN`.
-        expires_at: Until when it does, Unix time.
+        token: The player token, for the header `Authorization: Bearer TOKEN`.
+        expires_at: When the token expires, in Unix time.
     """
 
     player: str
@@ -60,7 +60,7 @@ class GuestToken(msgspec.Struct, frozen=True, gc=False):
 
 
 class Accounts:
-    """Who may come in to one game.
+    """The credentials of one game, and who may use them.
 
     Args:
         settings: The game's.
@@ -201,7 +201,7 @@ class Accounts:
         verifiers: dict[str, Verifier] = {}
         if (tokens := self.settings.tokens) is not None:
             if tokens.audience == GUEST_AUDIENCE:
-                raise ConfigError(f"server.tokens.audience must be another than {GUEST_AUDIENCE!r}")
+                raise ConfigError(f"server.tokens.audience must not be {GUEST_AUDIENCE!r}")
             verifiers[tokens.audience] = Verifier(tokens, read_token_keys(tokens), self.tenant)
         if (secret := self._guest_secret) is not None:
             guests = Tokens("HS256", (), GUEST_AUDIENCE, lifetime_max=GUEST_SECONDS)
@@ -219,11 +219,11 @@ class Accounts:
         """
         return self._newcomers.take(address, now)
 
-    def guest(self, known: Principal | None = None) -> GuestToken:
+    def guest(self, principal: Principal | None = None) -> GuestToken:
         """Return a new guest's token, or a fresh one for a guest who is known."""
         assert self._guest_secret is not None
         now = self._wall()
-        player = random_player() if known is None else known.name
+        player = random_player() if principal is None else principal.name
         claims: dict[str, object] = {
             "sub": player, "aud": GUEST_AUDIENCE, "iat": int(now), "exp": int(now + GUEST_SECONDS),
         }  # fmt: skip
@@ -329,7 +329,7 @@ class _Measurement(msgspec.Struct, frozen=True, gc=False):
 
 
 class MeasuredLatencies:
-    """The measurements of one game.
+    """The latencies that a game has measured.
 
     Args:
         most: Players that are remembered; beyond, those measured longest ago are forgotten.
@@ -348,7 +348,7 @@ class MeasuredLatencies:
         return len(self._known)
 
     def note(self, players: tuple[Player, ...]) -> None:
-        """Remember the maps that a service has sent of players and that were accepted."""
+        """Remember the accepted latency maps that a service sent for players."""
         for player in players:
             maps = {
                 name: _sound(value)
@@ -366,12 +366,16 @@ class MeasuredLatencies:
             self._known[player.id] = _Measurement(self._clock() + KEPT_SECONDS, kept)
 
     def of(self, player: str) -> dict[str, dict[str, float]]:
-        """Return what was measured of a player lately, by attribute."""
-        known = self._known.get(player)
-        return known.maps if known is not None and known.until > self._clock() else {}
+        """Return the recent measurements of a player, by attribute."""
+        measurement = self._known.get(player)
+        return (
+            measurement.maps
+            if measurement is not None and measurement.until > self._clock()
+            else {}
+        )
 
     def facts(self, player: str, signed: dict[str, Value]) -> dict[str, Value]:
-        """Return what is better known of a player than their client says: signed or measured."""
+        """Return facts about a player that count more than their client's: signed or measured."""
         if player not in self._known:
             return signed
         facts = dict(signed)

@@ -1,4 +1,4 @@
-"""Where a request comes from, where proxies that we trust stand in between."""
+"""The address of a client, also of one behind trusted proxies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def networks_of(texts: Sequence[str]) -> tuple[Network, ...]:
 
 
 def caller_address(scope: Scope, trusted: Sequence[Network]) -> str:
-    """Return the address of whoever sent a request.
+    """Return the address that a request comes from.
 
     `X-Forwarded-For` counts only as far as trusted proxies wrote it: it is read from its end, and
     the first address that is not a trusted proxy's is the caller's. Anything before it may be
@@ -51,7 +51,7 @@ def caller_address(scope: Scope, trusted: Sequence[Network]) -> str:
 
 
 def household_of(address: str) -> str:
-    """Return what one subscriber cannot change of their address.
+    """Return the part of an address that one subscriber cannot change.
 
     >>> household_of("2001:db8:1:2:3:4:5:6"), household_of("192.0.2.7")
     ('2001:db8:1:2::/64', '192.0.2.7')

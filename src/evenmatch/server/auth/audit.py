@@ -54,20 +54,20 @@ UNNUMBERED = b'{"seq":0,'
 
 
 class AuditEntry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that somebody did.
+    """One entry of the audit log: something that somebody did.
 
     Args:
-        seq: The number of the entry; they rise by one.
+        seq: The number of the entry; each entry's is one higher than the last.
         at: Unix time.
-        who: The name of the key or the player, or the address of an unknown caller.
-        action: What was done: `METHOD pattern` of a route, or a word of our own.
+        who: The name of the key or player that called, or the address of an unknown caller.
+        action: What was done: method and pattern of a route, or a word for something else.
         kind: What the caller is: `service`, `player`, `local`, `nobody` or `server`.
         key: The id of the key.
-        target: What it was done to: the path.
+        target: The path of the request, which says what it was done to.
         status: The HTTP status of the answer.
         address: Where the request came from.
-        detail: What else is worth knowing.
-        count: How often, where several are told of together.
+        detail: Further details.
+        count: How often it happened, if one entry stands for several.
     """
 
     seq: int
@@ -84,11 +84,11 @@ class AuditEntry(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class AuditPage(msgspec.Struct, frozen=True):
-    """Entries in order.
+    """Entries of the audit log in order.
 
     Args:
         entries: The entries.
-        next: Ask again with `after` = `next`.
+        next: Send this as `after` to get the next page.
     """
 
     entries: tuple[AuditEntry, ...]
@@ -96,7 +96,7 @@ class AuditPage(msgspec.Struct, frozen=True):
 
 
 class RepeatedEntry(msgspec.Struct, frozen=True):
-    """What comes in floods and is written once a minute; the fields are those of `AuditEntry`."""
+    """A frequent action, written once a minute; its fields are those of `AuditEntry`."""
 
     who: str
     action: str
@@ -137,11 +137,11 @@ class AuditLog:
         self._last: int | None = None
 
     def note(self, principal: Principal, action: str, **more: object) -> None:
-        """Write down what a known caller did; `more` are fields of `AuditEntry`."""
+        """Write down an action of a known caller; `more` are fields of `AuditEntry`."""
         if more.get("status") in NOTHING:
             detail = "nothing was there"
-            seen = RepeatedEntry(principal.name, action, principal.kind, principal.key, detail)
-            self._gather(seen, **more)
+            entry = RepeatedEntry(principal.name, action, principal.kind, principal.key, detail)
+            self._gather(entry, **more)
             return
         told = {"kind": principal.kind, "key": principal.key, **more}
         self._write(principal.name, action, often=action in OFTEN_ACTIONS, **told)
@@ -151,37 +151,37 @@ class AuditLog:
         self._write("server", action, kind="server", detail=detail[:4096])
 
     def note_failure(self, address: str, reason: str) -> None:
-        """Write down that an address showed a credential that is not valid."""
+        """Write down that an address used an invalid credential."""
         self._gather(RepeatedEntry(address, "authentication failed", "nobody", detail=reason))
 
     def note_limited(self, principal: Principal) -> None:
-        """Write down that a key asked more often than it may."""
+        """Write down that a key exceeded its rate limit."""
         self._gather(
             RepeatedEntry(principal.name, "asked too often", principal.kind, principal.key)
         )
 
-    def _gather(self, seen: RepeatedEntry, **more: object) -> None:
+    def _gather(self, entry: RepeatedEntry, **more: object) -> None:
         """Write down what comes in floods: at once, and then once a minute with a count."""
         now = self._wall()
         if not 0.0 <= now - self._failures_since < FAILURE_PAUSE:
             self.flush()
             self._failures_since = now
-        if seen in self._failures:
-            self._failures[seen] += 1
+        if entry in self._failures:
+            self._failures[entry] += 1
             return
         if len(self._failures) >= FAILURES_MAX:
-            others = RepeatedEntry("others", seen.action, "nobody", detail="various")
+            others = RepeatedEntry("others", entry.action, "nobody", detail="various")
             self._failures[others] = self._failures.get(others, 0) + 1
             return
-        self._failures[seen] = 0
-        told = {"kind": seen.kind, "key": seen.key, "detail": seen.detail, **more}
-        self._write(seen.who, seen.action, often=True, **told)
+        self._failures[entry] = 0
+        told = {"kind": entry.kind, "key": entry.key, "detail": entry.detail, **more}
+        self._write(entry.who, entry.action, often=True, **told)
 
     def flush(self) -> None:
-        """Write down how often the failures of the last minute came again."""
-        for seen, count in self._failures.items():
+        """Write down how often the failures of the last minute were repeated."""
+        for entry, count in self._failures.items():
             if count:
-                self._write(**msgspec.structs.asdict(seen), count=count, often=True)
+                self._write(**msgspec.structs.asdict(entry), count=count, often=True)
         self._failures.clear()
 
     def page(self, after: int | None, most: int = PAGE_MAX) -> AuditPage:
@@ -204,8 +204,8 @@ class AuditLog:
             if after is None:
                 ending = tuple(deque(kept, maxlen=most))
                 return AuditPage(ending, ending[-1].seq if ending else 0)
-            found = tuple(islice((entry for entry in kept if entry.seq > after), most))
-        return AuditPage(found, found[-1].seq if found else after)
+            entries = tuple(islice((entry for entry in kept if entry.seq > after), most))
+        return AuditPage(entries, entries[-1].seq if entries else after)
 
     def _write(self, who: str, action: str, *, often: bool = False, **more: object) -> None:
         if self._store is not None:

@@ -1,4 +1,4 @@
-"""Authentication: every request passes here, and goes on with the name of its caller.
+"""Authentication: finds out who calls before any route sees the request.
 
 A credential is verified once, and remembered by a keyed hash of it until it expires or keys change;
 a request with a known credential costs a hash and a look-up. Which game a request belongs to comes
@@ -46,7 +46,7 @@ from evenmatch.server.http.responses import (
     headers_of,
     problem_of,
     read_body,
-    replayed,
+    replay_body,
     send_body,
 )
 from evenmatch.server.http.sockets import denying
@@ -100,7 +100,7 @@ class VerifiedCredential(msgspec.Struct, frozen=True, gc=False):
 
 
 class Authenticator:
-    """Authenticates, limits and hands on.
+    """Authenticates and limits requests, and passes them on.
 
     Args:
         entrances: The games. Several must all have keys.
@@ -130,7 +130,7 @@ class Authenticator:
         )
         most = max(one.accounts.settings.limits.failures_max for one in entrances)
         self._failures = Buckets(most / 60.0, most)
-        check_apart([one.accounts for one in entrances])
+        check_distinct_games([one.accounts for one in entrances])
 
     @property
     def is_keyed(self) -> bool:
@@ -178,8 +178,8 @@ class Authenticator:
         """Answer a request that is signed as AWS's clients sign; its body is part of that."""
         try:
             body = await read_body(scope, receive, SIGNED_BYTES_MAX)
-            known = self._verify_signed(scope, body)
-            if wait := known.buckets.take(known.bucket, self._clock()):
+            verified = self._verify_signed(scope, body)
+            if wait := verified.buckets.take(verified.bucket, self._clock()):
                 raise TooManyRequests("too many requests; wait a little", wait)
         except Disconnected:
             return
@@ -189,8 +189,8 @@ class Authenticator:
             answer = codec_of(scope["path"]).refusal(service_error_of(refusal))
             await answer(scope, receive, send)
             return
-        scope["principal"] = known.principal
-        await known.app(scope, replayed(body, receive), send)
+        scope["principal"] = verified.principal
+        await verified.app(scope, replay_body(body, receive), send)
 
     def _verify_signed(self, scope: Scope, body: bytes) -> VerifiedCredential:
         address = household_of(self.address(scope))
@@ -236,18 +236,18 @@ class Authenticator:
         if given is None:
             return self._as_nobody(scope)
         digest = blake2b(given, digest_size=16, key=self._salt).digest()
-        known = self._known.get(digest)
-        if known is None or known.until <= self._wall():
-            known = self._verify(given, digest, scope)
-        if wait := known.buckets.take(known.bucket, self._clock()):
-            if known.principal.kind == "service":
-                known.audit.note_limited(known.principal)
+        verified = self._known.get(digest)
+        if verified is None or verified.until <= self._wall():
+            verified = self._verify(given, digest, scope)
+        if wait := verified.buckets.take(verified.bucket, self._clock()):
+            if verified.principal.kind == "service":
+                verified.audit.note_limited(verified.principal)
             raise TooManyRequests("too many requests; wait a little", wait)
-        scope["principal"] = known.principal
+        scope["principal"] = verified.principal
         if scope["type"] == "websocket":
-            scope["take"] = lambda: known.buckets.take(known.bucket, self._clock())
+            scope["take"] = lambda: verified.buckets.take(verified.bucket, self._clock())
             scope["counts"] = lambda: self._counts(given)
-        return known.app
+        return verified.app
 
     def _as_nobody(self, scope: Scope) -> Asgi:
         """Let a caller without a credential see what anyone may see."""
@@ -258,7 +258,7 @@ class Authenticator:
                     return each.app
         return self._entrances[0].app
 
-    def _verify(self, given: bytes, digest: bytes, scope: Scope) -> VerifiedCredential:
+    def _verify(self, credential: bytes, digest: bytes, scope: Scope) -> VerifiedCredential:
         address = household_of(self.address(scope))
         if wait := self._failures.missing(address, self._clock()):
             raise TooManyRequests(
@@ -267,7 +267,7 @@ class Authenticator:
         self._known.pop(digest, None)
         now = self._wall()
         try:
-            known = self._found(given, now)
+            verified = self._found(credential, now)
         except Unauthenticated as refusal:
             self._failures.take(address, self._clock())
             for each in self._entrances:
@@ -276,8 +276,8 @@ class Authenticator:
         if len(self._known) >= KNOWN_MAX:
             # The one that was verified first; if it is still in use, it is verified again.
             del self._known[next(iter(self._known))]
-        self._known[digest] = known
-        return known
+        self._known[digest] = verified
+        return verified
 
     def _found(self, given: bytes, now: float) -> VerifiedCredential:
         """Return what a credential stands for.
@@ -311,10 +311,10 @@ class Authenticator:
         is_one = len(self._entrances) == 1
         raise foreign_audience() if is_one else unknown_credential("foreign_audience")
 
-    def _counts(self, given: bytes) -> bool:
+    def _counts(self, credential: bytes) -> bool:
         """Return whether a credential that was valid still is; asking is no failure of anybody."""
         try:
-            self._found(given, self._wall())
+            self._found(credential, self._wall())
         except Unauthenticated:
             return False
         return True
@@ -343,8 +343,8 @@ class Authenticator:
             self.look()
 
 
-def check_apart(accounts: Sequence[Accounts]) -> None:
-    """Refuse several games that a request could not be told to belong to.
+def check_distinct_games(accounts: Sequence[Accounts]) -> None:
+    """Refuse games whose requests could not be told apart.
 
     Raises:
         ConfigError: One has no keys, two name the same audience, or two take guests.

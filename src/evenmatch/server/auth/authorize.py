@@ -46,7 +46,7 @@ ENDS: dict[str, Message] = {
 
 
 class Authorizer:
-    """Stands before one route.
+    """Guards one route.
 
     Args:
         operation: Which it is.
@@ -177,7 +177,7 @@ def _query_of(scope: Scope) -> dict[str, list[str]]:
 
 
 def guarded(operation: Operation, server: Server) -> BaseRoute:
-    """Return the route of an operation, which lets in only whom its row allows."""
+    """Return the handler of an operation behind a guard that lets in only whom its row allows."""
     endpoint = operation.endpoint(server)
     route: Route | WebSocketRoute
     if operation.method == WEBSOCKET:

@@ -1,4 +1,4 @@
-"""What a caller may create: a key, tickets of its queues; a player, one ticket of their own.
+"""Which tickets a caller may create: a service key those of its queues, a player one of their own.
 
 A player's client is not believed about skill or friends. Their rating, their party and other facts
 come from the claims of their token; their client adds latencies, wishes, and what
@@ -40,14 +40,16 @@ def check_may_create(principal: Principal) -> None:
 
 
 def lacks(principal: Principal, rights: frozenset[str]) -> Forbidden:
-    """Return the refusal of a caller without any of these rights."""
+    """Return the refusal of a caller who has none of these rights."""
     if principal.is_player:
         return Forbidden("this is not for players; the game's own servers may do it with a key")
     needed = " or ".join(sorted(rights - {"own"}))
-    return Forbidden(f"this needs a key with the right {needed}; {principal.name!r} has it not")
+    return Forbidden(f"this needs a key with the right {needed}; {principal.name!r} lacks it")
 
 
-def allowed(principal: Principal, created: Created, engine: Engine, accounts: Accounts) -> Created:
+def complete_create(
+    principal: Principal, created: Created, engine: Engine, accounts: Accounts
+) -> Created:
     """Return what a caller creates, completed from their token's claims.
 
     Args:
@@ -71,8 +73,8 @@ def allowed(principal: Principal, created: Created, engine: Engine, accounts: Ac
     return created
 
 
-def told(principal: Principal, engine: Engine, result: Result) -> Result:
-    """Return what a caller is told of a create: no ticket and no match that is not theirs.
+def visible_result(principal: Principal, engine: Engine, result: Result) -> Result:
+    """Return a create's result for its caller, without tickets and matches of others.
 
     Somebody may wait already in a queue that the caller's key is not for. That they do is told,
     since nothing else explains the refusal, but not in which ticket or match.
@@ -165,11 +167,11 @@ def renewable(principal: Principal, update: UpdateTicket, accounts: Accounts) ->
     players = []
     for at, player in enumerate(update.players):
         if player.id != principal.name:
-            raise Forbidden("players change only themselves", where=f"/players/{at}/id")
+            raise Forbidden("players can change only their own data", where=f"/players/{at}/id")
         _check_client(player, free, at)
         known = accounts.measured.facts(player.id, principal.token_facts.attributes)
         attributes = {
-            name: merged(value, known[name]) if name in known else value
+            name: merge_values(value, known[name]) if name in known else value
             for name, value in player.attributes.items()
         }
         players.append(msgspec.structs.replace(player, attributes=attributes))
@@ -210,14 +212,14 @@ def _completed(
     """Return attributes with what is better known; what no queue asks for is left out."""
     known = {name: value for name, value in facts.items() if name in declared}
     return {
-        **claimed, **{name: merged(claimed.get(name), value) for name, value in known.items()}
+        **claimed, **{name: merge_values(claimed.get(name), value) for name, value in known.items()}
     }  # fmt: skip
 
 
-def merged(claimed: Value | None, known: Value) -> Value:
-    """Return a fact of which one source is better than the other.
+def merge_values(claimed: Value | None, known: Value) -> Value:
+    """Return a fact that two sources know, of which one is better.
 
-    >>> merged({"eu": 1.0, "us": 90.0}, {"eu": 31.0})
+    >>> merge_values({"eu": 1.0, "us": 90.0}, {"eu": 31.0})
     {'eu': 31.0, 'us': 90.0}
     """
     if isinstance(claimed, dict) and isinstance(known, dict):

@@ -1,4 +1,4 @@
-"""Service keys: what a game's backend shows to be let in.
+"""Service keys, by which a game's backend authenticates itself.
 
 A key is 256 random bits and is shown once; the file holds its SHA-256 and what it may do. Random
 bits need no salt and no slow hash: whoever steals the file cannot guess them. Keys are never
@@ -68,7 +68,7 @@ class ServiceKey(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
 
 
 class KeyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the file holds."""
+    """The contents of a key file."""
 
     keys: tuple[ServiceKey, ...] = ()
 
@@ -77,7 +77,7 @@ def new_key(
     name: str, rights: tuple[str, ...], *, queues: tuple[str, ...] = (), now: float,
     expires: float | None = None, is_signing: bool = False,
 ) -> tuple[ServiceKey, str]:  # fmt: skip
-    """Return a new key and its text, which nobody can find out later.
+    """Return a new key and its text, which is stored nowhere.
 
     Args:
         name: Who will use it.
@@ -125,7 +125,7 @@ class KeyRing:
         return self._keys
 
     def principal(self, text: str, now: float) -> Principal | None:
-        """Return whom a key belongs to, None if it counts nothing here.
+        """Return the principal of a key, None if it is not valid here.
 
         Args:
             text: The whole key.
@@ -176,14 +176,14 @@ def decode_keys(body: bytes, place: Path | str) -> tuple[ServiceKey, ...]:
         ConfigError: It is not one that `evenmatch keys` wrote.
     """
     try:
-        found = msgspec.json.decode(body, type=KeyFile)
+        key_file = msgspec.json.decode(body, type=KeyFile)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{place} is not a file of keys: {error}") from None
-    for key in found.keys:
+    for key in key_file.keys:
         _check(key, place)
-    if len({key.id for key in found.keys}) != len(found.keys):
+    if len({key.id for key in key_file.keys}) != len(key_file.keys):
         raise ConfigError(f"{place} names a key twice")
-    return found.keys
+    return key_file.keys
 
 
 def encode_keys(keys: tuple[ServiceKey, ...]) -> bytes:
@@ -192,7 +192,7 @@ def encode_keys(keys: tuple[ServiceKey, ...]) -> bytes:
 
 
 def write_keys(path: Path, keys: tuple[ServiceKey, ...]) -> None:
-    """Put keys in the place of those in a file, at once and for its owner's eyes only."""
+    """Replace the keys in a file at once, readable by its owner only."""
     fresh = path.with_name(f"{path.name}.new")
     with suppress(FileNotFoundError):
         fresh.unlink()
@@ -205,7 +205,7 @@ def write_keys(path: Path, keys: tuple[ServiceKey, ...]) -> None:
 
 @contextmanager
 def editing(path: Path) -> Iterator[None]:
-    """Let nobody else change a file of keys meanwhile."""
+    """Lock a key file against other changes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.with_name(f"{path.name}.lock").open("w") as lock:
         if fcntl is not None:

@@ -1,4 +1,4 @@
-"""What belongs to whom: players see their own tickets and matches, keys those of their queues.
+"""Ownership: players see their own tickets and matches, service keys those of their queues.
 
 What is not theirs looks to a caller exactly as if there were no such thing.
 """
@@ -16,7 +16,7 @@ from evenmatch.server.auth.principal import Forbidden, Principal
 
 
 def check_ticket(principal: Principal, engine: Engine, ticket_id: str) -> None:
-    """Refuse a ticket that is not the caller's, as if it had never been.
+    """Refuse a ticket of somebody else, as if it did not exist.
 
     One that is not there is refused too: ids can be foretold, and while the rest of their request
     comes in, it may become the ticket of somebody else.
@@ -39,7 +39,7 @@ def check_ticket(principal: Principal, engine: Engine, ticket_id: str) -> None:
 
 
 def check_match(principal: Principal, engine: Engine, match_id: str) -> None:
-    """Refuse a match that is not the caller's, as if it had never been; or that is not there.
+    """Refuse a match of somebody else, as if it did not exist, and one that does not.
 
     Raises:
         UnknownMatch: It belongs to others, or was never made.
@@ -58,7 +58,7 @@ def check_match(principal: Principal, engine: Engine, match_id: str) -> None:
 
 
 def check_answer(principal: Principal, engine: Engine, match_id: str, ticket_id: str) -> None:
-    """Refuse an answer to a ready-check for a match that neither is nor was the caller's.
+    """Refuse an answer to a ready-check for a match that is not and was not the caller's.
 
     Whoever declined or was silent has left the match, and may say so again without harm.
 
@@ -79,7 +79,7 @@ def check_answer(principal: Principal, engine: Engine, match_id: str, ticket_id:
 def speaks_for(
     principal: Principal, engine: Engine, ticket_id: str, players: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return for which players of a ticket a caller answers: a player for themselves.
+    """Return the players of a ticket for whom a caller answers: a player for themselves.
 
     Args:
         principal: The caller.
@@ -95,7 +95,7 @@ def speaks_for(
     if not principal.is_player:
         return players
     if any(player != principal.name for player in players):
-        raise Forbidden("players answer only for themselves", where="/players")
+        raise Forbidden("players can answer only for themselves", where="/players")
     return (principal.name,)
 
 

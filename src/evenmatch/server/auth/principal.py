@@ -1,4 +1,4 @@
-"""Who calls: a service with a key, a player with a token, or the machine itself."""
+"""The principal of a request: a service with a key, a player with a token, or this machine."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PartyMember(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=T
 
 
 class TokenFacts(msgspec.Struct, frozen=True):
-    """What a player's token says about them, signed by the game.
+    """The facts about a player in their token, signed by the game.
 
     Args:
         rating: Their rating; None leaves it to the server.
@@ -74,7 +74,7 @@ class Principal(msgspec.Struct, frozen=True):
 
     @property
     def is_player(self) -> bool:
-        """Return whether they may handle nothing but their own."""
+        """Return whether they may only handle what is their own."""
         return self.kind == "player"
 
     @property
@@ -90,7 +90,7 @@ NOBODY = Principal("nobody", "nobody", frozenset((ANYONE,)))
 
 
 def principal_of(scope: Scope) -> Principal:
-    """Return who sent a request."""
+    """Return the principal of a request."""
     caller: Principal = scope.get("principal", LOCAL)
     return caller
 
@@ -130,7 +130,7 @@ class TooManyRequests(Refusal):
 
 
 def unknown_credential(reason: str) -> Unauthenticated:
-    """Return the one refusal of everything that is not a valid key or token."""
+    """Return the one refusal for everything that is not a valid key or token."""
     return Unauthenticated("the key or token is not valid here; get a new one", reason)
 
 

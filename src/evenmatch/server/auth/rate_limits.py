@@ -18,7 +18,7 @@ PLACES_MAX = 32
 
 
 class Buckets:
-    """One bucket a caller; a full one need not be remembered.
+    """One bucket for each caller; a full one need not be remembered.
 
     Kept is the instant at which a bucket will be full, which is all there is to know of it.
 
@@ -64,7 +64,7 @@ class Buckets:
         return 0.0
 
     def missing(self, caller: str, now: float) -> float:
-        """Return the seconds until a caller's bucket holds a request; 0 if it does."""
+        """Return the seconds until a caller's bucket holds a request; 0 if it already does."""
         full_at = max(self._full_at.get(caller, now), now) + self._each
         missing = full_at - now - self._whole
         return missing if missing > 0.5 * self._each else 0.0
@@ -130,7 +130,7 @@ def key_of(principal: Principal, key: str) -> str:
 
 
 class KeyQuota:
-    """Counts the keys that players have remembered; it hears of durable records.
+    """Counts the idempotency keys that are remembered for players, from durable records.
 
     Args:
         of_one: Keys that a player may have.
@@ -145,7 +145,7 @@ class KeyQuota:
         self._own: dict[str, deque[float]] = {}
 
     def reset(self, engine: Engine) -> None:
-        """Begin anew with the keys that an engine remembers."""
+        """Start over with the keys that an engine remembers."""
         self._used.clear()
         self._own.clear()
         for key, row in engine.tables.keys.items():
@@ -153,12 +153,12 @@ class KeyQuota:
 
     def hear(self, record: Record) -> None:
         """Count the key of a create."""
-        given = record.input
-        if type(given) is Enqueue and given.key is not None:
-            self._note(given.key, given.now)
+        input_ = record.input
+        if type(input_) is Enqueue and input_.key is not None:
+            self._note(input_.key, input_.now)
 
     def check(self, principal: Principal, engine: Engine, key: str, now: float) -> None:
-        """Refuse a key that is one too many; one that is remembered already is none.
+        """Refuse a key beyond the quota; one that is already remembered is free.
 
         Raises:
             TooManyRequests: The caller, or all players, have as many as they may.

@@ -27,13 +27,15 @@ class AccountRoutes:
         """Give a device a player's token; a guest who shows theirs gets a fresh one."""
         accounts = self._accounts
         if not accounts.settings.guests:
-            raise NotSupported("this server takes no guests; [server] guests = true lets them in")
+            raise NotSupported(
+                "this server takes no guests; to take them, set guests = true in [server]"
+            )
         self._check_page(request)
         principal = principal_of(request.scope)
         known = principal if principal.token_facts.is_guest else None
         address = household_of(caller_address(request.scope, accounts.trusted))
         if wait := accounts.wait_of_newcomer(address, monotonic()):
-            raise TooManyRequests("too many guests come from this address", wait)
+            raise TooManyRequests("too many guests from this address; try again later", wait)
         guest = accounts.guest(known)
         return Response(encode(guest), 201, media_type="application/json")
 

@@ -1,4 +1,4 @@
-"""AWS's Signature Version 4: how AWS's own clients show that they have a key.
+"""AWS's Signature Version 4, by which AWS's own clients authenticate themselves.
 
 The access key id is the id or the name of a key, the secret access key is the key's text. A client
 never sends the secret: it signs each request with it, so who checks a signature has to know it too.
@@ -32,7 +32,7 @@ _HEADER = re.compile(
 
 
 class SignedCall(NamedTuple):
-    """What the header of a signed request says.
+    """The contents of the header of a signed request.
 
     Args:
         key: The access key id.
@@ -56,13 +56,13 @@ def is_signed(given: bytes | None) -> bool:
     return given is not None and given.startswith(ALGORITHM.encode())
 
 
-def signed_call(given: bytes) -> SignedCall:
-    """Return what the header of a signed request says.
+def signed_call(credential: bytes) -> SignedCall:
+    """Return the contents of the header of a signed request.
 
     Raises:
         Unauthenticated: It is not in the form that AWS's clients send.
     """
-    found = _HEADER.fullmatch(given[:LENGTH_MAX].decode("latin-1").strip())
+    found = _HEADER.fullmatch(credential[:LENGTH_MAX].decode("latin-1").strip())
     if found is None:
         raise _refusal("the header Authorization is not one of Signature Version 4", "malformed")
     key, day, region, service, headers, signature = found.groups()

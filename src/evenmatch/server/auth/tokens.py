@@ -44,7 +44,7 @@ BAD_CLAIMS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueErr
 
 
 class Claims(msgspec.Struct, frozen=True):
-    """What a player's token says; claims of others are ignored.
+    """The claims of a player's token; other claims are ignored.
 
     Args:
         sub: The player's id.
@@ -100,7 +100,7 @@ class Verifier:
         self._keys: list[Any] = [algorithm.prepare_key(key) for key in keys]
 
     def principal(self, token: bytes, now: float) -> Principal:
-        """Return the player whom a token stands for.
+        """Return the player that a token names.
 
         Args:
             token: The whole token.
@@ -200,12 +200,12 @@ def read_token_keys(settings: Tokens) -> tuple[bytes, ...]:
 
 
 def random_player() -> str:
-    """Return the id of a new guest: nobody else has it, and nobody guesses it."""
+    """Return the id of a new guest, which is unique and cannot be guessed."""
     return f"guest-{secrets.token_hex(12)}"
 
 
 def sign(claims: dict[str, object], secret: bytes) -> str:
-    """Return a token that this server makes itself."""
+    """Return a token that this server signs itself."""
     return jwt.encode(claims, secret, algorithm="HS256")
 
 
@@ -221,7 +221,7 @@ def _read(path: Path, algorithm: str) -> bytes:
         return data
     data = read_key_file(path).strip()
     if b"PRIVATE KEY" in data:
-        raise ConfigError(f"{path} is a private key; give the server the public one alone")
+        raise ConfigError(f"{path} is a private key; give the server only the public one")
     known = PyJWS(algorithms=[algorithm]).get_algorithm_by_name(algorithm)
     try:
         too_short = known.check_key_length(known.prepare_key(data))

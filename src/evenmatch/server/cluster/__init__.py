@@ -1,4 +1,4 @@
-"""Several nodes on one journal, which share the shards of games out; any takes over from any.
+"""A cluster: several nodes share the shards of games on one journal, and take over from each other.
 
 `identity` names a node and signs what it hands on. `seat` is one shard at one node: asked for,
 recovered, answered for, handed over. `node` has the seats, knows the other `members`, and gives

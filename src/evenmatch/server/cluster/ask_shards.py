@@ -1,4 +1,4 @@
-"""One request asked of several shards, wherever they are."""
+"""Sends one request to several shards, wherever they are, and returns their answers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from evenmatch.server.http.responses import (
     encode,
     headers_of,
     problem_of,
-    replayed,
+    replay_body,
 )
 
 Serve = Callable[[Seat, Scope, Receive, Send], Awaitable[None]]
 """Answers a request for a shard, wherever that is."""
 
 
-async def asked_of_each(
+async def ask_each_shard(
     serve: Serve,
     seats: Sequence[Seat],
     scope: Scope,
@@ -88,7 +88,7 @@ async def whole_answer(app: Asgi, scope: Scope, body: bytes) -> WholeAnswer:
         await asyncio.Event().wait()
         raise AssertionError
 
-    await app(scope, replayed(body, never), send)
+    await app(scope, replay_body(body, never), send)
     if not is_whole:
         # With a length of its own, half an answer would look like all of it.
         raise JournalUnavailable(UNKNOWN)

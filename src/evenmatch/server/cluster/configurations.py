@@ -1,4 +1,4 @@
-"""The configuration of a game whose shards are shared out: each shard has its part of it in force.
+"""The configuration of a game whose shards are on several nodes: each shard applies its part.
 
 A change is tried out by every shard before any of them takes it. A shard whose node is lost between
 the two is asked again until it has taken the change, or the client is told that some have and some
@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from evenmatch.config.files import BYTES_MAX
 from evenmatch.errors import JournalUnavailable, StaleVersion
-from evenmatch.server.cluster.ask_shards import Serve, asked_of_each
+from evenmatch.server.cluster.ask_shards import Serve, ask_each_shard
 from evenmatch.server.cluster.joined_answers import WholeAnswer, well, worst
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.http.responses import Receive, Scope, read_body
@@ -45,13 +45,13 @@ class Configurations:
         """Return the answer to a request."""
         body = await read_body(scope, receive, BYTES_MAX)
         if scope["method"] == "GET":
-            return self._joined(await asked_of_each(self._serve, self._seats, scope, body))
+            return self._joined(await ask_each_shard(self._serve, self._seats, scope, body))
         return await self._put(scope, body)
 
-    def _joined(self, found: Sequence[tuple[Seat, WholeAnswer]]) -> WholeAnswer:
-        if (bad := worst([each for _, each in found])) is not None:
+    def _joined(self, answers: Sequence[tuple[Seat, WholeAnswer]]) -> WholeAnswer:
+        if (bad := worst([each for _, each in answers])) is not None:
             return bad
-        states = {seat: answer.value() for seat, answer in found}
+        states = {seat: answer.value() for seat, answer in answers}
         first = states[self._seats[0]]
         config = first["config"]
         if config is not None:
@@ -84,7 +84,7 @@ class Configurations:
         wanted = query.pop("if_version", None)
         if wanted is not None and wanted.isascii() and wanted.isdigit():
             asked = {**scope, "method": "GET", "query_string": b""}
-            present = self._joined(await asked_of_each(self._serve, self._seats, asked, b""))
+            present = self._joined(await ask_each_shard(self._serve, self._seats, asked, b""))
             if not present.is_well:
                 return present
             version = present.value()["version"]
@@ -117,14 +117,14 @@ class Configurations:
     ) -> list[tuple[Seat, WholeAnswer]]:
         text = urlencode(query).encode()
         queries = dict.fromkeys(seats, text)
-        return await asked_of_each(self._serve, seats, scope, body, queries)
+        return await ask_each_shard(self._serve, seats, scope, body, queries)
 
 
-def _changes(found: Sequence[tuple[Seat, WholeAnswer]]) -> WholeAnswer:
+def _changes(answers: Sequence[tuple[Seat, WholeAnswer]]) -> WholeAnswer:
     """Join what a change did in each shard."""
-    if (bad := worst([each for _, each in found])) is not None:
+    if (bad := worst([each for _, each in answers])) is not None:
         return bad
-    told = [answer.value() for _, answer in found]
+    told = [answer.value() for _, answer in answers]
     sums = {key: sum(each[key] for each in told) for key in SUMMED}
     return well(
         {

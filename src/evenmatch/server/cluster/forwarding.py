@@ -1,4 +1,4 @@
-"""Handing requests on to the node that answers for the present.
+"""Forwards requests to the node that holds the lease of their shard.
 
 A request goes on as it came, with a signed note of who asks; connections to the owner are kept. One
 that could not be delivered may go again. One that was delivered and not answered may have been done
@@ -41,7 +41,7 @@ SAFE = frozenset({"GET", "HEAD"})
 
 
 class Peer:
-    """The owner, over kept connections.
+    """The owner of a shard, reached over kept connections.
 
     Args:
         host: Where it listens.
@@ -60,7 +60,7 @@ class Peer:
     async def answer(
         self, scope: Scope, receive: Receive, send: Send, body: bytes, about: str = ""
     ) -> str:
-        """Hand one request on, and its answer back.
+        """Forward one request, and send its answer back.
 
         Args:
             scope: Of the request.
@@ -104,7 +104,7 @@ class Peer:
         return ""
 
     def close(self) -> None:
-        """Close all connections, and none is kept from then on.
+        """Close all connections, and keep none from then on.
 
         Whoever follows something over one comes again.
         """
@@ -157,7 +157,8 @@ class Peer:
                 return await Connection.open(*self.address, None)
         except (OSError, TimeoutError) as error:
             raise JournalUnavailable(
-                "the node that answers cannot be reached; another one takes over within seconds"
+                "the node that answers cannot be reached; another one takes over within "
+                "seconds: try again"
             ) from error
 
     def _request(self, scope: Scope, body: bytes, about: str) -> Request:

@@ -127,7 +127,7 @@ class _Frames(asyncio.Protocol):
 
 
 class FrameServer(_Frames):
-    """The owner's end.
+    """The owner's end of a connection.
 
     Args:
         answer: Takes each request, and sends its answer with `reply`.
@@ -138,7 +138,7 @@ class FrameServer(_Frames):
         self._answer = answer
 
     def data_received(self, data: bytes) -> None:
-        """Take the requests that have come."""
+        """Handle the requests that have arrived."""
         for frame in self._cut(data):
             try:
                 create = _create_decoder.decode(frame)
@@ -166,7 +166,7 @@ class FrameLink(_Frames):
 
     @classmethod
     async def open(cls, place: tuple[str, int], signed: bytes) -> FrameLink | None:
-        """Return a connection to an owner, None if it takes no frames or is not there."""
+        """Return a connection to an owner; None if it takes no frames or cannot be reached."""
         link = cls()
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
@@ -188,7 +188,7 @@ class FrameLink(_Frames):
 
     @property
     def is_free(self) -> bool:
-        """Return whether it takes another request."""
+        """Return whether it can take another request."""
         return not self.is_lost and not self._is_full and len(self._waiting) < PENDING_MAX
 
     def send_create(
@@ -205,7 +205,7 @@ class FrameLink(_Frames):
         self._send(CreateFrame(self._number, about, client, headers, body))
 
     def data_received(self, data: bytes) -> None:
-        """Take the welcome, then the answers that have come."""
+        """Handle the welcome, then the answers that have arrived."""
         if not self._is_welcome:
             self._buffer += data
             if len(self._buffer) < len(WELCOME):
@@ -229,7 +229,7 @@ class FrameLink(_Frames):
                 waited[1](answer)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell all who wait that nobody knows."""
+        """Tell all waiting callers that the outcome is unknown."""
         super().connection_lost(exc)
         self._sweep.cancel()
         if not self.opened.done():

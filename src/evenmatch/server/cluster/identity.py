@@ -30,7 +30,7 @@ Purpose = Literal["request", "nodes", "frames"]
 
 
 class PeerNote(NamedTuple):
-    """What a node says with a request to another one.
+    """The signed note that a node sends with a request to another node.
 
     Args:
         client: Address of the client for whom it asks.
@@ -42,7 +42,7 @@ class PeerNote(NamedTuple):
 
 
 class NodeIdentity(msgspec.Struct, frozen=True):
-    """A node of a cluster.
+    """The identity of a node of a cluster.
 
     Args:
         name: Unlike those of all other nodes.
@@ -74,7 +74,7 @@ class NodeIdentity(msgspec.Struct, frozen=True):
         return None if place == address_of(self.owner) else place
 
     def sign(self, client: str, about: str = "", *, purpose: Purpose = "request") -> bytes:
-        """Return what says to another node who asks.
+        """Return a signed note for another node of who asks.
 
         Args:
             client: Address of the client.
@@ -132,7 +132,7 @@ def node_identity(name: str, address: str, key: Path) -> NodeIdentity:
 
 
 def check_address(address: str) -> None:
-    """Refuse what is no address of a node.
+    """Refuse a text that is no address of a node.
 
     Raises:
         ConfigError: It is not HOST:PORT.

@@ -18,7 +18,7 @@ TURNED_AWAY = frozenset({401, 403})
 
 
 class WholeAnswer(NamedTuple):
-    """A whole answer of HTTP."""
+    """A complete HTTP answer."""
 
     status: int
     headers: tuple[tuple[bytes, bytes], ...]
@@ -26,7 +26,7 @@ class WholeAnswer(NamedTuple):
 
     @property
     def is_well(self) -> bool:
-        """Return whether nothing is wrong."""
+        """Return whether it is no error."""
         return 200 <= self.status < 300
 
     def value(self) -> Any:
@@ -39,18 +39,18 @@ Named = Sequence[tuple[str, WholeAnswer]]
 
 
 def well(value: object, status: int = 200) -> WholeAnswer:
-    """Return an answer of JSON."""
+    """Return a JSON answer without an error."""
     return WholeAnswer(status, tuple(JSON), encode(value))
 
 
 def worst(answers: Sequence[WholeAnswer]) -> WholeAnswer | None:
-    """Return the answer that tells most of what is wrong, None if nothing is."""
+    """Return the most serious error among answers, None if there is none."""
     bad = [each for each in answers if not each.is_well]
     return max(bad, key=lambda each: each.status, default=None)
 
 
 def lists(named: Named) -> WholeAnswer:
-    """Join lists; a shard that knows nothing of what was asked adds nothing."""
+    """Join lists; a shard that does not know the subject adds nothing."""
     answers = [each for _, each in named]
     known = [each for each in answers if each.status != UNKNOWN] or answers
     if (bad := worst(known)) is not None:
@@ -73,13 +73,13 @@ def queues(named: Named) -> WholeAnswer:
     return well(list(found.values()))
 
 
-def first(told: Sequence[WholeAnswer]) -> WholeAnswer:
-    """Return what the first shard says, unless something is wrong with any."""
-    return worst(told) or told[0]
+def first(answers: Sequence[WholeAnswer]) -> WholeAnswer:
+    """Return the answer of the first shard, unless there is an error."""
+    return worst(answers) or answers[0]
 
 
 def drains(named: Named) -> WholeAnswer:
-    """Join what shards say of their end: all of them take no tickets, or some still do."""
+    """Join answers about drains: all shards take no tickets, or some still do."""
     answers = [each for _, each in named]
     if (bad := worst(answers)) is not None:
         return bad
@@ -95,7 +95,7 @@ def drains(named: Named) -> WholeAnswer:
 
 
 def metrics(named: Named) -> WholeAnswer:
-    """Join what shards count, each sample with the label `shard`."""
+    """Join metrics of shards; each sample gets the label `shard`."""
     if (bad := worst([each for _, each in named])) is not None:
         return bad
     families: dict[str, tuple[dict[str, None], list[str]]] = {}
@@ -133,7 +133,7 @@ def creates(
     refused: Mapping[int, InvalidTicket],
     count: int,
 ) -> WholeAnswer:
-    """Join what shards say of their tickets of an array.
+    """Join the answers of shards for their tickets of one array.
 
     A shard that could not answer refuses each of its tickets as it would have refused one that
     came alone; the same request with the same key finds what the other shards have made of it.

@@ -1,4 +1,4 @@
-"""Which other nodes live, and who has how much to do: what nodes tell each other.
+"""The other nodes of a cluster: which of them are alive, and how loaded each one is.
 
 Nodes need no list of each other: the name of a lease says where its owner is, and whoever is asked
 says whom it knows. A node that was not heard of for `ALIVE_SECONDS` is left out. Nothing rests on
@@ -26,12 +26,12 @@ class Member(msgspec.Struct, frozen=True):
 
     Args:
         owner: The name under which it owns leases.
-        held: Shards that it has.
+        shards_held: Shards that it has.
         heard_at: When it was heard of last, monotonic seconds.
     """
 
     owner: str
-    held: int
+    shards_held: int
     heard_at: float
 
 
@@ -60,47 +60,49 @@ class Members:
         # By address: a process that starts anew takes the place of the one before.
         self._known: dict[str, Member] = {}
 
-    def hear(self, owner: str, held: int | None = None) -> None:
-        """Note that a node lives; None: what it has is as it was."""
+    def hear(self, owner: str, shards_held: int | None = None) -> None:
+        """Note that a node is alive; None: its load is unchanged."""
         if owner == self._own or "@" not in owner:
             return
         place = owner.rpartition("@")[2]
         before = self._known.pop(place, None)
-        if held is None:
-            held = before.held if before is not None and before.owner == owner else 0
-        self._known[place] = Member(owner, held, self._clock())
+        if shards_held is None:
+            shards_held = before.shards_held if before is not None and before.owner == owner else 0
+        self._known[place] = Member(owner, shards_held, self._clock())
         while len(self._known) > MEMBERS_MAX:
             del self._known[next(iter(self._known))]
 
     def forget(self, owner: str) -> None:
-        """Leave a node out until it is heard of again: it stops, or does not answer."""
+        """Leave a node out until it is heard of again: it is stopping, or does not answer."""
         place = owner.rpartition("@")[2]
-        if (known := self._known.get(place)) is not None and known.owner == owner:
+        if (member := self._known.get(place)) is not None and member.owner == owner:
             del self._known[place]
 
     @property
     def alive(self) -> list[Member]:
-        """Return those that were heard of lately."""
+        """Return the nodes that were heard of recently."""
         since = self._clock() - ALIVE_SECONDS
         return [each for each in self._known.values() if each.heard_at >= since]
 
-    def reluctance(self, held: int, *, total: int) -> float:
-        """Return by how much later than others this node asks for one shard more, seconds."""
+    def reluctance(self, shards_held: int, *, total: int) -> float:
+        """Return by how many seconds later than others this node asks for another shard."""
         share = math.ceil(total / (1 + len(self.alive)))
-        return RELUCTANCE if held >= share else 0.0
+        return RELUCTANCE if shards_held >= share else 0.0
 
     def idlest(self) -> str | None:
-        """Return the node that has least to do, None if there is no other."""
-        least = min(self.alive, key=lambda each: (each.held, each.owner), default=None)
+        """Return the least loaded node, None if there is no other."""
+        least = min(self.alive, key=lambda each: (each.shards_held, each.owner), default=None)
         return None if least is None else least.owner
 
-    def relieved_by(self, held: int) -> str | None:
+    def relieved_by(self, shards_held: int) -> str | None:
         """Return the node that is to get a shard of this one, None if the shares are fair."""
-        least = min(self.alive, key=lambda each: (each.held, each.owner), default=None)
-        return None if least is None or held - least.held < 2 else least.owner
+        least = min(self.alive, key=lambda each: (each.shards_held, each.owner), default=None)
+        return None if least is None or shards_held - least.shards_held < 2 else least.owner
 
-    def given(self, owner: str) -> None:
-        """Note that a node gets a shard more, before it says so itself."""
+    def note_handover(self, owner: str) -> None:
+        """Note that a node gets another shard, before it says so itself."""
         for place, member in self._known.items():
             if member.owner == owner:
-                self._known[place] = msgspec.structs.replace(member, held=member.held + 1)
+                self._known[place] = msgspec.structs.replace(
+                    member, shards_held=member.shards_held + 1
+                )

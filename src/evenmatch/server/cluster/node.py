@@ -1,4 +1,4 @@
-"""A node: it answers for the shards whose leases it holds, and hands on what others answer for.
+"""A node answers for the shards whose leases it holds, and hands all other requests on.
 
 Every node takes every request. While nobody owns a shard, or its owner is not known yet, clients
 wait a moment, and then get a 503 with the time after which to come again.
@@ -49,7 +49,7 @@ from evenmatch.server.http.responses import (
     headers_of,
     problem_of,
     read_body,
-    replayed,
+    replay_body,
     send_body,
 )
 from evenmatch.server.http.sockets import denying
@@ -132,7 +132,7 @@ class Node:
     # The life of a node
 
     async def start(self) -> None:
-        """Ask for the leases from now on."""
+        """Start asking for the leases."""
         for seat in self._seats.values():
             task = asyncio.create_task(seat.live())
             # Whatever ends it ends the process, too: whoever watches that starts it again.
@@ -165,7 +165,7 @@ class Node:
                 games.gate.look()
 
     async def leave(self) -> None:
-        """Hand each shard over to a node that lives, and hand on what is asked for it from then on.
+        """Hand each shard over to another live node, and hand requests for it on from then on.
 
         Without another node this one answers until it stops.
         """
@@ -219,19 +219,21 @@ class Node:
         if body is None:
             return
         try:
-            told = msgspec.json.decode(body, type=NodeStatus)
+            status = msgspec.json.decode(body, type=NodeStatus)
         except msgspec.MsgspecError:
             return
-        if told.leaving:
-            self._members.forget(told.owns_as)
+        if status.leaving:
+            self._members.forget(status.owns_as)
             return
-        self._members.hear(told.owns_as, sum(each.role != "standing_by" for each in told.shards))
-        for each in told.shards:
+        self._members.hear(
+            status.owns_as, sum(each.role != "standing_by" for each in status.shards)
+        )
+        for each in status.shards:
             # Who asks for no lease now learns here who has it.
             seat = self._seats.get(f"{each.tenant}/{each.shard}")
             if seat is not None and seat.is_unfit and each.role == "answering":
-                seat.note(told.owns_as)
-        for other in told.others:
+                seat.note(status.owns_as)
+        for other in status.others:
             if all(other != each.owner for each in self._members.alive):
                 with suppress(RuntimeError):
                     self._begin(self._hello(other))
@@ -273,13 +275,13 @@ class Node:
             # Not at once again: each try costs a snapshot.
             seat.since = asyncio.get_running_loop().time()
         elif await seat.hand_over(successor):
-            self._members.given(successor)
+            self._members.note_handover(successor)
 
     # What a server asks of what it serves
 
     @property
     def present(self) -> list[Games]:
-        """Return the games for whose shards this node answers at this moment."""
+        """Return the games for whose shards this node answers now."""
         return [games for seat in self._seats.values() if (games := seat.present) is not None]
 
     @property
@@ -343,7 +345,7 @@ class Node:
         return self
 
     def check_given_up(self) -> None:
-        """Raise what nobody foresaw; a node that lost its lease only stands by."""
+        """Raise an unexpected error; a node that has lost its lease only stands by."""
         for task in self._tasks:
             if task.done() and not task.cancelled():
                 task.result()
@@ -355,7 +357,7 @@ class Node:
 
     @property
     def late(self) -> float:
-        """Return for how many seconds the loop has not come round; any thread may ask."""
+        """Return for how many seconds the event loop has not run; any thread may ask."""
         return max((games.late for games in self._running), default=0.0)
 
     async def over(self) -> None:
@@ -363,7 +365,7 @@ class Node:
         await self._ended.wait()
 
     def close(self) -> None:
-        """End streams and long polls, those too that other nodes answer."""
+        """End streams and long polls, also those that other nodes answer."""
         for games in self._running:
             games.close()
         for peer in self._peers.values():
@@ -376,7 +378,7 @@ class Node:
             await games.reload()
 
     def drain(self) -> None:
-        """Take no new tickets, and end when nobody waits any more."""
+        """Take no new tickets, and end when no ticket waits any more."""
         for games in self._running:
             games.drain()
 
@@ -425,8 +427,8 @@ class Node:
         if signed is not None and note is None:
             # Nodes that do not know each other would hand it on for ever.
             raise JournalUnavailable(
-                "a node handed this on with another cluster key: give all nodes the same one, and "
-                "set their clocks, which may differ by a minute"
+                "a node with another cluster key, or another clock, handed this on: give all nodes "
+                "the same key, and set their clocks to within a minute"
             )
         if is_for_nodes and (scope["type"] != "http" or note is None):
             # Never handed on: the owner would take it for this node's own question.
@@ -495,7 +497,7 @@ class Node:
         raise JournalUnavailable("this node does not answer now; another one will in a second")
 
     async def serve(self, seat: Seat, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a client's request for a shard, here or by its owner.
+        """Answer a client's request for a shard, here or at its owner.
 
         Raises:
             JournalUnavailable: Nobody is known to answer, or whoever did is gone.
@@ -519,7 +521,7 @@ class Node:
             if self._identity.place_of(other) is None or seat.present is not None:
                 await seat.settled(HOLD_SECONDS)
                 if (games := seat.present) is not None:
-                    await games.gate(scope, replayed(body, receive), send)
+                    await games.gate(scope, replay_body(body, receive), send)
                     return
             seat.note(other)
         raise JournalUnavailable("the shard goes from node to node: try again in a second")
@@ -532,7 +534,9 @@ class Node:
         """
         place = self._identity.place_of(seat.holder)
         if place is None:
-            raise JournalUnavailable("no node answers now; one takes over within seconds")
+            raise JournalUnavailable(
+                "no node answers now; one takes over within seconds: try again"
+            )
         return place
 
     def _peer(self, place: tuple[str, int]) -> Peer:
@@ -564,7 +568,7 @@ def _has_failed(task: asyncio.Task[None], what: str) -> bool:
 
 
 async def refuse(scope: Scope, send: Send, error: MatchmakingError) -> None:
-    """Tell a client what is wrong."""
+    """Answer a client with an error."""
     status, problem = problem_of(error)
     told = denying(send) if scope["type"] == "websocket" else send
     await send_body(told, status, encode(problem), headers_of(error))

@@ -1,4 +1,4 @@
-"""What nodes ask each other, over a connection of its own each time: once a second, and rarely."""
+"""Calls between nodes, each over a new connection: the status once a second, others rarely."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class NodeStatus(msgspec.Struct, frozen=True):
 async def ask_node(
     place: tuple[str, int], method: str, path: str, signed: bytes, seconds: float = SECONDS
 ) -> bytes | None:
-    """Return what a node answers, None if it does not answer well in time.
+    """Return the answer of a node, None if it gives no good one in time.
 
     Args:
         place: Its host and port.

@@ -16,7 +16,7 @@ from evenmatch.errors import InvalidTicket, NotSupported
 from evenmatch.model.group_split import NAMED, GroupSplit, read_split
 from evenmatch.model.shards import ShardPart, shard_of
 from evenmatch.server.cluster import joined_answers
-from evenmatch.server.cluster.ask_shards import Serve, asked_of_each
+from evenmatch.server.cluster.ask_shards import Serve, ask_each_shard
 from evenmatch.server.cluster.configurations import Configurations
 from evenmatch.server.cluster.joined_answers import WholeAnswer
 from evenmatch.server.cluster.seat import Seat
@@ -29,7 +29,7 @@ from evenmatch.server.http.responses import (
     Scope,
     Send,
     read_body,
-    replayed,
+    replay_body,
     send_body,
 )
 
@@ -82,7 +82,7 @@ class _Player(msgspec.Struct, frozen=True):
 
 
 class _CreatePlace(msgspec.Struct, frozen=True):
-    """What of a create says where it belongs."""
+    """Those facts of a create by which its shard is found."""
 
     queues: tuple[str, ...] = ()
     players: tuple[_Player, ...] = ()
@@ -143,13 +143,13 @@ class GameRouter:
             await self._create(scope, receive, send)
         elif (join := JOINED.get((method, path))) is not None:
             body = await read_body(scope, receive, self._body_bytes_max)
-            found = await asked_of_each(self._serve, self._seats, scope, body)
+            found = await ask_each_shard(self._serve, self._seats, scope, body)
             await _tell(send, join([(seat.claim.shard, each) for seat, each in found]))
         elif path == CONFIG and method in ("GET", "PUT"):
             await _tell(send, await self._configurations.answer(scope, receive))
         elif method in CHANGES and len(each := self._parts_of(path)) > 1:
             body = await read_body(scope, receive, self._body_bytes_max)
-            found = await asked_of_each(self._serve, each, scope, body)
+            found = await ask_each_shard(self._serve, each, scope, body)
             await _tell(send, joined_answers.first([answer for _, answer in found]))
         elif is_gamelift(method, path):
             error = NotSupported(
@@ -204,7 +204,7 @@ class GameRouter:
             await self._create_many(scope, (body, receive), send)
             return
         seat = self._seat_of_ticket(body)
-        await self._serve(seat, scope, replayed(body, receive), send)
+        await self._serve(seat, scope, replay_body(body, receive), send)
 
     def seat_of_create(self, body: bytes) -> Seat | None:
         """Return the shard of a request to create tickets; None of an array of several shards.
@@ -251,13 +251,13 @@ class GameRouter:
                 refused[at] = refusal
         if len(places) <= 1 and not refused:
             seat = next(iter(places), self._first)
-            await self._serve(seat, scope, replayed(body, receive), send)
+            await self._serve(seat, scope, replay_body(body, receive), send)
             return
         bodies = {
             seat: b"[" + b",".join(bytes(items[at]) for at in each) + b"]"
             for seat, each in places.items()
         }
-        found = await asked_of_each(self._serve, tuple(places), scope, bodies)
+        found = await ask_each_shard(self._serve, tuple(places), scope, bodies)
         joined = joined_answers.creates(
             [(places[seat], each) for seat, each in found], refused, len(items)
         )

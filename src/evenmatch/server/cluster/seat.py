@@ -1,4 +1,4 @@
-"""One shard as one node has it: asked for, recovered, answered for, handed over.
+"""A node's part in one shard: it asks for the lease, recovers the shard, serves it, hands it over.
 
     standing by --lease granted--> recovering --> answering --lost or handed over--> standing by
 
@@ -61,7 +61,7 @@ class SeatStatus(msgspec.Struct, frozen=True):
 
 
 class SeatPlan(NamedTuple):
-    """What a seat is for.
+    """What a seat runs.
 
     Args:
         tenant: The game, where there are several.
@@ -77,7 +77,7 @@ class SeatPlan(NamedTuple):
 
 
 class Seat:
-    """A shard.
+    """A node's part in one shard.
 
     Args:
         plan: What it is for.
@@ -115,7 +115,7 @@ class Seat:
 
     @property
     def about(self) -> str:
-        """Return the name by which nodes speak of it."""
+        """Return the name of the shard among nodes."""
         return f"{self.tenant}/{self.claim.shard}"
 
     @property
@@ -125,12 +125,12 @@ class Seat:
 
     @property
     def standby(self) -> Games | None:
-        """Return the game while it reads along or recovers."""
+        """Return the game while this node follows it or recovers it."""
         return self._standby
 
     @property
     def present(self) -> Games | None:
-        """Return the game if this node answers for it at this moment."""
+        """Return the game if this node answers for it now."""
         games = self._games
         if games is None or self._successor is not None or not games.may_answer:
             return None
@@ -143,7 +143,7 @@ class Seat:
 
     @property
     def is_unfit(self) -> bool:
-        """Return whether this node could not recover the shard, and leaves it to others."""
+        """Return whether this node could not recover the shard, and leaves it to other nodes."""
         return asyncio.get_running_loop().time() < self._unfit_until
 
     @property
@@ -161,11 +161,11 @@ class Seat:
         return SeatStatus(self.tenant, shard, role, owner, place, epoch, left, number)
 
     async def settled(self, seconds: float) -> None:
-        """Wait until it is known who answers, or for so long."""
+        """Wait until the owner is known, but only for so long."""
         await _either(self._known, seconds)
 
     def note(self, holder: str) -> None:
-        """Note who owns the shard, by the name of its lease; not what this node knows better."""
+        """Note the owner of the shard by the name of its lease, unless this node knows better."""
         if self._games is None and not self._is_recovering and holder != self.claim.owner:
             self.holder = holder
             # At this node's address was the same node before it was started anew.
@@ -242,7 +242,7 @@ class Seat:
             self._wanted.clear()
 
     async def prepare(self, seconds: float) -> None:
-        """Read the newest snapshot and all after it, for a lease that is to come; or give up."""
+        """Follow the journal from the newest snapshot on, for a lease to come; or give up."""
         if self._standby is None:
             return
         prepared = self._is_prepared = self._is_prepared or asyncio.Event()
@@ -282,7 +282,7 @@ class Seat:
         self._successor = None
 
     async def hand_over(self, successor: str) -> bool:
-        """Give the shard to another node; return whether it was this node's to give.
+        """Give the shard to another node; return whether this node had it.
 
         Args:
             successor: Who gets it, by the name under which that node owns leases.
@@ -296,7 +296,7 @@ class Seat:
         return True
 
     def expect(self) -> None:
-        """Ask for the lease at once, and again: its owner gives it to this node."""
+        """Ask for the lease at once and repeatedly: its owner is giving it to this node."""
         if self._games is not None or self._is_recovering or self.is_unfit:
             return
         # Whoever asks for the shard meanwhile waits here for it, and is not sent back.
@@ -307,7 +307,7 @@ class Seat:
         self._hurried.set()
 
     async def stop(self) -> None:
-        """Stop what runs here, and give the lease back to whoever comes first."""
+        """Stop serving, and release the lease."""
         for games in (self._games, self._standby):
             if games is not None:
                 await games.stop()

@@ -1,4 +1,4 @@
-"""One WebSocket of a client, of whose tickets some are in one shard and some in another.
+"""One WebSocket of a client whose tickets are in several shards.
 
 Each shard is followed over a socket of its own, here or at its owner, when the client first asks
 for one of its tickets. When one of them ends, the client's does, and it comes again.
@@ -36,7 +36,7 @@ WAITING_MAX = 64
 
 
 class ManySockets:
-    """The sockets of one client.
+    """The sockets of one client to several shards.
 
     Args:
         first: The shard that judges who may come in, and what is wrong with a message.

@@ -1,4 +1,4 @@
-"""Handing WebSockets on: what a client and the node that answers say to each other goes through.
+"""Relays a WebSocket between a client and the node that answers it.
 
 The client is taken in only when that node has taken it in, so a refusal reaches it as an answer of
 HTTP. When the node is lost, the client is told to come again, as when a server stops: it resumes at
@@ -42,7 +42,7 @@ ANSWERED = frozenset({b"content-type", b"retry-after", b"www-authenticate", b"ev
 async def relay(
     scope: Scope, receive: Receive, send: Send, place: tuple[str, int], signed: str
 ) -> None:
-    """Serve one client of a WebSocket by another node, until either leaves.
+    """Relay a client's WebSocket to another node, until either side leaves.
 
     Args:
         scope: Of the client.
@@ -69,7 +69,8 @@ async def relay(
         return
     except (OSError, TimeoutError, WebSocketException) as error:
         raise JournalUnavailable(
-            "the node that answers cannot be reached; another one takes over within seconds"
+            "the node that answers cannot be reached; another one takes over within seconds: "
+            "try again"
         ) from error
     try:
         await send({"type": "websocket.accept", "subprotocol": owner.subprotocol})

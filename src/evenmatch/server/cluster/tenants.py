@@ -1,4 +1,4 @@
-"""Which of several games a request is about: its credential says so, and nothing else.
+"""Finds which of several games a request is about, by its credential alone.
 
 A node that hands requests on judges nobody: whoever it cannot place goes to the first game, whose
 own gate turns them away, and counts that.
@@ -19,7 +19,7 @@ from evenmatch.server.http.responses import Scope, header
 
 
 class Tenants:
-    """Tells games apart.
+    """Finds the game of a request.
 
     Args:
         accounts: Who may come in, by the game's name; the first one gets what belongs to none.

@@ -1,4 +1,4 @@
-"""The end of a rolling upgrade: all shards are written in the newest record format from then on.
+"""Ends a rolling upgrade: from then on all shards are written in the newest record format.
 
 While nodes of two versions run together, a node goes on in the format in which it found a shard, so
 that the older ones can read along and take over. An operator says when that is over.
@@ -24,7 +24,7 @@ RAISE_SECONDS = 5.0
 async def finish_upgrade(
     identity: NodeIdentity, seats: Mapping[str, Seat], others: Iterable[str], about: str = ""
 ) -> None:
-    """Raise the format of all shards, here and at their owners; again, it changes nothing.
+    """Raise the format of all shards, here and at their owners; repeating it changes nothing.
 
     Args:
         identity: Of this node.
@@ -48,7 +48,7 @@ async def finish_upgrade(
 async def _raise_here(seat: Seat | None) -> None:
     games = None if seat is None else seat.present
     if games is None:
-        raise JournalUnavailable("this node does not answer for the shard: say it again")
+        raise JournalUnavailable("this node does not answer for the shard: try again")
     await games.raise_format()
 
 
@@ -59,8 +59,8 @@ async def _check(identity: NodeIdentity, owner: str) -> None:
     body = None if place is None else await ask_node(place, "GET", STATUS_PATH, signed)
     if body is None:
         raise JournalUnavailable(
-            f"node {name_of(owner)} does not say which version it runs: nothing was changed; say "
-            "it again when that node is back, or has been gone for some seconds"
+            f"node {name_of(owner)} does not say which version it runs: nothing was changed; run "
+            "the command again when that node is back, or has been gone for some seconds"
         )
     try:
         known = msgspec.json.decode(body, type=NodeStatus).format
@@ -84,5 +84,5 @@ async def _raise(identity: NodeIdentity, seat: Seat) -> None:
     if await ask_node(place, "POST", FINISH_PATH, signed, RAISE_SECONDS) is None:
         raise JournalUnavailable(
             f"node {name_of(seat.holder)} did not raise the format of shard {seat.claim.shard}: "
-            "say it again"
+            "run the command again"
         )

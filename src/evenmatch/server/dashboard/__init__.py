@@ -1,4 +1,4 @@
-"""The page that shows the queues, and what it shows.
+"""The dashboard: a page that shows the queues, and the figures behind it.
 
 `figures` and `queue_figures` fold durable records, `waiting_summary` counts who waits, `live` sends
 a snapshot a second to each viewer, and `messages` are the types that go over the stream. The page

@@ -1,4 +1,4 @@
-"""A fold of durable records into what the dashboard shows, event by event."""
+"""Folds durable records into the figures of the dashboard, event by event."""
 
 from __future__ import annotations
 
@@ -34,17 +34,19 @@ class Figures(LifecycleView):
         self._engine: Engine | None = None
 
     def began(self, engine: Engine, live: Collection[LiveTicket]) -> None:
-        """Begin anew with the tickets that wait; the hour that was stays."""
+        """Start over with the tickets that wait; the hour that was stays."""
         tables = engine.tables
         self._engine = engine
         self.version, self.paused = tables.version, frozenset(tables.paused)
         self._follow(tables.queues.values(), int(tables.now // self.step), live)
 
-    def configured(self, record: Record, given: Configure, live: Collection[LiveTicket]) -> None:
+    def configured(
+        self, record: Record, configuration: Configure, live: Collection[LiveTicket]
+    ) -> None:
         """Show the queues of a new configuration, with those who wait in them."""
         del record
-        self.version, self.paused = given.version, frozenset(given.pause)
-        self._follow(given.queues, int(given.now // self.step), live)
+        self.version, self.paused = configuration.version, frozenset(configuration.pause)
+        self._follow(configuration.queues, int(configuration.now // self.step), live)
 
     def advance(self, queue: str, now: float) -> None:
         """Close the ticks of a queue that are over at an instant."""

@@ -1,4 +1,4 @@
-"""The dashboard's snapshots: one a second of each queue that somebody looks at.
+"""Snapshots for the dashboard: one a second for each queue that a page is showing.
 
 A snapshot is encoded once for all pages that show the same. While no page is open, nothing runs but
 the fold.
@@ -19,8 +19,8 @@ from evenmatch.server.dashboard.messages import (
     Queues,
     QueueShown,
     Tick,
-    gaps_shown,
-    match_shown,
+    gap_messages,
+    match_message,
 )
 from evenmatch.server.http.responses import encode, unknown_queue
 from evenmatch.server.runtime.logs import log
@@ -68,7 +68,7 @@ class LiveSnapshots:
         self._ticker: asyncio.Task[None] | None = None
         self._number = 0
 
-    def chosen(self, name: str | None, own: frozenset[str] = frozenset()) -> PageView:
+    def view_of(self, name: str | None, own: frozenset[str] = frozenset()) -> PageView:
         """Return what a page shows that asks for a queue; without a name, the first it may see.
 
         Args:
@@ -123,10 +123,10 @@ class LiveSnapshots:
         figures = None if made is None else self._figures.queues.get(made.match.queue)
         if made is None or figures is None:
             raise UnknownMatch(
-                f"the server keeps how a match came about for the last matches only, and "
-                f"{name[:64]} is none of them; an older match is at /v1/matches"
+                f"the server knows how a match came about only for the latest matches, and "
+                f"{name[:64]} is not one of them; see /v1/matches for older ones"
             )
-        return match_shown(made, figures)
+        return match_message(made, figures)
 
     async def _tell(self) -> None:
         """Tell all pages, as long as there is one."""
@@ -189,7 +189,7 @@ class LiveSnapshots:
 
     def _recent(self, queue: str) -> list[MatchShown]:
         figures = self._figures.queues[queue]
-        return [match_shown(made, figures) for made in reversed(figures.recent)]
+        return [match_message(made, figures) for made in reversed(figures.recent)]
 
     def _tick(self, queue: str) -> Tick:
         figures, now = self._figures.queues[queue], self._runtime.now()
@@ -202,7 +202,7 @@ class LiveSnapshots:
             None if oldest is None else oldest.id,
             figures.waiting.heat(),
             tuple(figures.qualities),
-            gaps_shown(figures.mean_gaps()),
+            gap_messages(figures.mean_gaps()),
             figures.totals,
             figures.history.sum("asked"),
             figures.history.sum("unready"),

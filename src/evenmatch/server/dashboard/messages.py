@@ -1,4 +1,4 @@
-"""What the dashboard's stream and its match page say, as types."""
+"""The messages of the dashboard's stream and of its page about a match."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ CLAUSES = {
 
 
 class GapShown(msgspec.Struct, frozen=True, gc=False):
-    """What a match is like, or the last matches on average, in the unit of what is compared.
+    """A gap of a match, or of the last matches on average, in the unit of what is compared.
 
     Args:
-        name: Such as `rating: team gap` or `latency: worst ping`.
-        unit: `ms`, `%` for a share in [0, 1], or empty for that of the attribute.
-        value: The number.
-        shown: The number for people, with its unit.
-        text: Both in a clause, such as `rating 120 apart between teams`.
+        name: What it is, such as `rating: team gap` or `latency: worst ping`.
+        unit: `ms`, `%` for a share in [0, 1], or empty for the unit of the attribute.
+        value: The size of the gap.
+        shown: The size for people, with its unit.
+        text: Name and number as a clause, such as `rating 120 apart between teams`.
     """
 
     name: str
@@ -139,8 +139,8 @@ class Factor(msgspec.Struct, frozen=True, gc=False):
 
     Args:
         name: Kind and attribute of the criterion.
-        cost: What it cost, in [0, 1] where it is scaled; 0 is best.
-        weighted: Its part of the match's cost.
+        cost: What it cost, in [0, 1] if it is scaled; 0 is best.
+        weighted: Its part of the match's cost, with its weight.
     """
 
     name: str
@@ -154,11 +154,11 @@ class PartyShown(msgspec.Struct, frozen=True, gc=False):
     Args:
         ticket: Its id.
         players: Ids of its players.
-        wait: Seconds that it waited; null where the server knows it no more.
-        rating: Mean rating of its players; null where the server knows it no more.
+        wait: Seconds that it waited; null if the server no longer knows.
+        rating: Mean rating of its players; null if the server no longer knows.
         roles: The role of each of `players`, in queues that have roles.
-        latency_delta: By how many milliseconds the match's region is above the own best of each
-            of `players`, in queues that compare latencies.
+        latency_delta: For each of `players`, how many milliseconds the latency to the match's
+            region is above their lowest latency, in queues that compare latencies.
     """
 
     ticket: str
@@ -178,14 +178,13 @@ class MatchShown(msgspec.Struct, frozen=True, gc=False):
         policy: The SPEC of the policy that made it.
         at: When it was made, engine time in seconds.
         bots: Seats filled by computer players.
-        quality: For people, from 0 to 1; null where no criterion is scaled.
-        waiting: What its players' waits cost; null where that is not known any more.
-        record: Number of the journal's record that made it.
-        teams: Its tickets.
-        cost: `criteria` and `waiting` together.
-        factors: The split of `criteria`; null where it is not known any more.
-        gaps: What it is like in the units of what is compared; empty where that is not known, or
-            bots play.
+        quality: How good it is, from 0 to 1; null if no criterion is scaled.
+        waiting: What its players' waits cost; null if the server no longer knows.
+        record: The number of the journal's record that made it.
+        teams: Its tickets by team.
+        cost: The cost of criteria and waiting together.
+        factors: What each criterion cost; null if the server no longer knows.
+        gaps: Its gaps in the units of what is compared; empty if they are not known or bots play.
         region: The best region for all, in queues that compare latencies.
     """
 
@@ -204,7 +203,7 @@ class MatchShown(msgspec.Struct, frozen=True, gc=False):
     region: str | None = None
 
 
-def match_shown(made: RecordedMatch, figures: QueueFigures) -> MatchShown:
+def match_message(made: RecordedMatch, figures: QueueFigures) -> MatchShown:
     """Return how a match came about."""
     match, queue = made.match, made.queue
     known = {ticket.id: ticket for ticket in made.tickets if ticket is not None}
@@ -231,12 +230,12 @@ def match_shown(made: RecordedMatch, figures: QueueFigures) -> MatchShown:
         match.cost,
         waiting,
         factors,
-        gaps_shown(figures.gaps(made), is_one=True),
+        gap_messages(figures.gaps(made), is_one=True),
         match.region,
     )
 
 
-def gaps_shown(gaps: Mapping[str, float], *, is_one: bool = False) -> tuple[GapShown, ...]:
+def gap_messages(gaps: Mapping[str, float], *, is_one: bool = False) -> tuple[GapShown, ...]:
     """Return gaps by name as people read them.
 
     Args:

@@ -42,7 +42,7 @@ class DashboardEvents:
         check_parameters(request, ("queue",))
         live, followers = self._services.live, self._services.followers
         # A key for some queues is shown these alone.
-        view = live.chosen(request.query_params.get("queue"), principal_of(scope).queues)
+        view = live.view_of(request.query_params.get("queue"), principal_of(scope).queues)
         follower = followers.admit()
         try:
             live.join(view, follower)

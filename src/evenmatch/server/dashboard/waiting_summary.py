@@ -1,4 +1,4 @@
-"""Who waits in one queue now, by skill, region and age: kept up to date ticket by ticket."""
+"""A summary of who waits in one queue, by skill, region and age, updated ticket by ticket."""
 
 from __future__ import annotations
 

@@ -76,28 +76,28 @@ class Backfills:
     def _tables(self) -> Tables:
         return self._runtime.engine.tables
 
-    async def start(self, given: shapes.StartMatchBackfill) -> shapes.MatchmakingTicket:
+    async def start(self, request: shapes.StartMatchBackfill) -> shapes.MatchmakingTicket:
         """Let a session ask for players; an earlier request of the same session ends.
 
         Raises:
             ServiceError: The players fit neither the rule set nor its teams, or the id was used.
         """
-        name, table = self._resources.configuration(given.configuration_name)
+        name, table = self._resources.configuration(request.configuration_name)
         rule_set = self._rule_set(table.rule_set)
-        players = players_of(given.players, rule_set)
-        ticket = given.ticket_id if given.ticket_id is not None else str(uuid.uuid4())
+        players = players_of(request.players, rule_set)
+        ticket = request.ticket_id if request.ticket_id is not None else str(uuid.uuid4())
         if not ticket or ticket in self or self._tables.knows(PREFIX + ticket):
             raise invalid(f"TicketId: {ticket!r} was used before, or is empty")
         queue = queue_name_of(name)
         sides = self._tables.queues[queue].format.sides
-        places = [_side_of(at, each.team, sides) for at, each in enumerate(given.players)]
+        places = [_side_of(at, each.team, sides) for at, each in enumerate(request.players)]
         asking: dict[str, Any] = {
             "ticket": PREFIX + ticket,
             "priority": PRIORITIES[rule_set.algorithm.backfill_priority],
             "steps": _steps_in(rule_set),
             "lease": float(table.request_timeout),
         }
-        arn = given.game_session_arn or ""
+        arn = request.game_session_arn or ""
         match = arns.match_in(arn) if arn.startswith(arns.SESSION) else ""
         roster = self._own(match, queue)
         if roster is not None and _plays_as(roster, players, places):
@@ -113,19 +113,23 @@ class Backfills:
                 for at in range(len(sides))
             )
             region = arns.location_in(arn)
-            kept = self._tables.matches.get(match)
-            if kept is not None and kept.registered and kept.assignment is not None:
-                arn = kept.assignment["session"]
+            kept_match = self._tables.matches.get(match)
+            if (
+                kept_match is not None
+                and kept_match.registered
+                and kept_match.assignment is not None
+            ):
+                arn = kept_match.assignment["session"]
             opening = Register(self._runtime.now(), queue, teams, arn, region, **asking)
         try:
             await self._runtime.ask(opening)
         except (InvalidOpening, NoBackfill) as error:
             raise invalid(f"Players: {error.message}") from None
-        self._memory.keep_roster(ticket, given.players)
+        self._memory.keep_roster(ticket, request.players)
         return self.describe(self._runtime.engine, ticket, is_new=True)
 
     async def stop(self, ticket: str) -> None:
-        """Let a session ask for nobody any more.
+        """Let a session ask for no more players.
 
         Raises:
             ServiceError: The request has ended otherwise.
@@ -140,7 +144,7 @@ class Backfills:
     def describe(
         self, engine: Engine, ticket: str, *, is_new: bool = False
     ) -> shapes.MatchmakingTicket:
-        """Return a ticket of a backfill as GameLift shows it; with who came, once it is done."""
+        """Return a backfill's ticket as GameLift shows it, with its newcomers once it is done."""
         tables = engine.tables
         row = tables.backfills[PREFIX + ticket]
         name = self._name_of(row.queue)
@@ -258,11 +262,11 @@ def _teams_in(tables: Tables, row: BackfillTicket) -> tuple[tuple[str, ...], ...
     roster = tables.rosters.get(row.match)
     if roster is not None:
         return roster.players
-    kept = tables.matches.get(row.match)
-    if kept is None:
+    kept_match = tables.matches.get(row.match)
+    if kept_match is None:
         return ()
-    fills = [tables.matches[fill].match for fill in kept.fills if fill in tables.matches]
+    fills = [tables.matches[fill].match for fill in kept_match.fills if fill in tables.matches]
     return tuple(
-        tuple(name for each in (kept.match, *fills) for name in each.players[at])
-        for at in range(len(kept.match.players))
+        tuple(name for each in (kept_match.match, *fills) for name in each.players[at])
+        for at in range(len(kept_match.match.players))
     )

@@ -30,7 +30,7 @@ class Instant(NamedTuple):
 
 
 class InvalidCbor(ValueError):
-    """Bytes that are no value of the part of CBOR that is read here."""
+    """The bytes are no value of the part of CBOR that is supported here."""
 
 
 def decode(body: bytes) -> Any:
@@ -50,14 +50,14 @@ def decode(body: bytes) -> Any:
 
 
 class _Reader:
-    """A place in some bytes."""
+    """A position in some bytes."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body
         self.at = 0
 
     def value(self, depth: int) -> Any:
-        """Return the value at the place, and go behind it."""
+        """Return the value at the position, and move behind it."""
         if depth > DEPTH_MAX:
             raise InvalidCbor(f"it nests deeper than {DEPTH_MAX}")
         kind, short = self._head()

@@ -35,7 +35,7 @@ ShapeT = TypeVar("ShapeT")
 
 
 class Codec(ABC):
-    """A form of bodies."""
+    """A format of bodies."""
 
     media = ""
     marks: Mapping[str, str] = {}
@@ -61,11 +61,11 @@ class Codec(ABC):
         """Return an answer."""
 
     def answer(self, value: object) -> Response:
-        """Return the answer of a call that worked."""
+        """Return the response to a call that succeeded."""
         return self._response(self.encode(value), 200, {})
 
     def refusal(self, error: ServiceError) -> Response:
-        """Return the answer of a call that failed."""
+        """Return the response to a call that failed."""
         told = {"__type": error.name, "Message": error.message, "message": error.message}
         headers = {"x-amzn-errortype": error.name}
         if error.status in (429, 503):
@@ -103,7 +103,7 @@ class JsonCodec(Codec):
             message = f"the body must be JSON: {error}"
             raise ServiceError("SerializationException", message) from None
         except RecursionError:
-            raise ServiceError("SerializationException", "the JSON nests too deep") from None
+            raise ServiceError("SerializationException", "the JSON is nested too deeply") from None
         return _shaped(raw, shape, "an object of JSON")
 
     def encode(self, value: object) -> bytes:
@@ -157,7 +157,7 @@ def codec_of(path: str) -> Codec:
 
 
 def unknown_operation(name: str) -> ServiceError:
-    """Return the error of a call whose operation there is not."""
+    """Return the error of a call of an unknown operation."""
     return ServiceError("UnknownOperationException", f"there is no operation {name[:128]!r} here")
 
 
@@ -174,7 +174,7 @@ def _shaped(raw: object, shape: type[ShapeT], what: str) -> ShapeT:
     except msgspec.ValidationError as error:
         raise invalid(_sentence(str(error))) from None
     except RecursionError:
-        raise ServiceError("SerializationException", "the body nests too deep") from None
+        raise ServiceError("SerializationException", "the body is nested too deeply") from None
 
 
 def _without_nulls(value: Any, depth: int = 0) -> Any:

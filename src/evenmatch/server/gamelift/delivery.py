@@ -1,4 +1,4 @@
-"""Events on their way to a webhook: one after another, signed, and again until it takes them.
+"""Delivers events to a webhook: signed, in order, and repeated until it accepts them.
 
 A target that hangs holds up nobody but itself; beyond its backlog, and after the last try, events
 are dropped and the log says so. After a restart nothing is sent that was not sent before.
@@ -28,24 +28,24 @@ class Target:
 
     Args:
         name: Its own.
-        given: Its settings.
+        notification: Its settings.
 
     Raises:
         ConfigError: The file of its secret cannot be read.
     """
 
-    def __init__(self, name: str, given: Notification) -> None:
+    def __init__(self, name: str, notification: Notification) -> None:
         self.name = name
-        self._given = given
-        self._tls = tls_of(given.url)
-        self._secret = secret_in(given.secret_file, f"server.notifications.{name}")
+        self._given = notification
+        self._tls = tls_of(notification.url)
+        self._secret = secret_in(notification.secret_file, f"server.notifications.{name}")
         self._waiting: deque[tuple[str, bytes]] = deque()
         self._task: asyncio.Task[None] | None = None
         self.sent = 0
         self.dropped = 0
 
     def put(self, topic: str, envelope: Mapping[str, Any]) -> None:
-        """Send an event when those before it are sent."""
+        """Send an event after those before it."""
         if len(self._waiting) >= BACKLOG_MAX:
             self._drop("the backlog is full")
             return
@@ -99,11 +99,11 @@ class Target:
 class Targets:
     """All webhooks of a server, by the names under which configurations know them."""
 
-    def __init__(self, given: Mapping[str, Notification]) -> None:
-        self._targets = {name: Target(name, each) for name, each in given.items()}
+    def __init__(self, notifications: Mapping[str, Notification]) -> None:
+        self._targets = {name: Target(name, each) for name, each in notifications.items()}
 
     def send(self, topic: str, envelope: Mapping[str, Any]) -> None:
-        """Send an event to the webhook that a topic's ARN names; to nobody if there is none."""
+        """Send an event to the webhook that a topic's ARN names, if there is one."""
         target = self._targets.get(target_in(topic))
         if target is not None:
             target.put(topic, envelope)

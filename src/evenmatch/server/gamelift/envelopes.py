@@ -1,4 +1,4 @@
-"""Events as EventBridge hands them on: an envelope, tickets, and the players in them."""
+"""Events as EventBridge delivers them: an envelope, tickets, and the players in them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Envelope = dict[str, Any]
 
 
 class Marks(NamedTuple):
-    """What an event says of players besides their ids.
+    """What an event says about players besides their ids.
 
     Args:
         teams: The name of each player's team, where they are in a match.
@@ -33,7 +33,7 @@ class Marks(NamedTuple):
 def tickets_of(
     rows: Collection[LiveTicket], marks: Marks, since: Callable[[float], float]
 ) -> list[Detail]:
-    """Return tickets with their players as events have them."""
+    """Return tickets with their players in the form of events."""
     return [
         {
             "ticketId": row.ticket.id.removeprefix(PREFIX),
@@ -56,7 +56,7 @@ def _player(name: str, marks: Marks) -> Detail:
 
 
 def envelope_of(configuration: str, detail: Detail, at: float) -> Envelope:
-    """Return an event as EventBridge hands it on."""
+    """Return an event in EventBridge's envelope."""
     return {
         "version": "0",
         "id": str(uuid.uuid4()),
@@ -71,7 +71,7 @@ def envelope_of(configuration: str, detail: Detail, at: float) -> Envelope:
 
 
 def iso(at: float) -> str:
-    """Return Unix time as events have it.
+    """Return Unix time in the form of events.
 
     >>> iso(1502226936.421)
     '2017-08-08T21:15:36.421Z'

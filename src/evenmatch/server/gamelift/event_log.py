@@ -1,4 +1,4 @@
-"""The last events of a server, for those who follow them and come back.
+"""The last events of a server, for clients that follow them and reconnect.
 
 An event is numbered by the record that it comes from, and its place among the events of that one,
 so that whoever has heard one may ask for those after it. Events are kept in memory, from the moment
@@ -30,7 +30,7 @@ class StoredEvent(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """Which events a follower hears of; empty means all.
+    """Which events a follower wants; empty means all.
 
     Args:
         queues: Those that its key is for.
@@ -46,7 +46,7 @@ class Filter(NamedTuple):
 
 
 class EventLog:
-    """Events that are followed, newest last."""
+    """The latest events, newest last."""
 
     def __init__(self) -> None:
         self._kept: deque[StoredEvent] = deque()
@@ -58,18 +58,18 @@ class EventLog:
         self.is_wanted = False
 
     def begin(self, record: int) -> None:
-        """Begin anew after a record: of what came before, nothing is known."""
+        """Start over after a record: of what came before, nothing is known."""
         self._kept.clear()
         self._bytes = 0
         self._record, self._place = record, PLACES - 1
         self._forgotten = self._number
 
     def turn(self, record: int) -> None:
-        """Number the events that follow by a record."""
+        """Number the following events by a record."""
         self._record, self._place = record, 0
 
     def put(self, queue: str, envelope: Mapping[str, Any]) -> None:
-        """Keep an event, and tell those who follow."""
+        """Keep an event, and tell the followers."""
         self._place = min(self._place + 1, PLACES - 1)
         event = Event(self._number, str(envelope["detail"]["type"]), encode(envelope))
         self._kept.append(StoredEvent(queue, event))
@@ -83,7 +83,7 @@ class EventLog:
                 follower.offer(event)
 
     def join(self, follower: Follower, wanted: Filter, after: int | None) -> list[Event]:
-        """Let a follower hear of what comes, and return what it missed.
+        """Start telling a follower about events, and return those that it missed.
 
         Args:
             follower: It.
@@ -99,18 +99,18 @@ class EventLog:
         self._followers[follower] = wanted
         if after is None:
             return []
-        found = [
+        events = [
             kept.event
             for kept in self._kept
             if kept.event.sequence > after and wanted.takes(kept.queue)
         ]
         if after < self._forgotten or after > self._number:
             told = {"after": str(after), "kept_after": str(self._forgotten)}
-            found.insert(0, Event(self._forgotten, "missed", encode(told)))
-        return found
+            events.insert(0, Event(self._forgotten, "missed", encode(told)))
+        return events
 
     def part(self, follower: Follower) -> None:
-        """Let a follower hear no more."""
+        """Stop telling a follower about events."""
         self._followers.pop(follower, None)
 
     @property

@@ -59,7 +59,7 @@ Lookup = Callable[[str], tuple[str, ConfigurationTable] | None]
 
 
 class EventSources(NamedTuple):
-    """Where the events take from what records do not say.
+    """Where events get the facts that records do not contain.
 
     Args:
         lookup: The configuration of a queue.
@@ -82,7 +82,7 @@ class OpenBackfill(NamedTuple):
 
 
 class GameLiftEvents(LifecycleView):
-    """Hears of durable records and tells of the tickets that came over GameLift's protocol.
+    """Makes events of tickets that came over GameLift's protocol, from durable records.
 
     Args:
         send: Takes the target of a configuration and an envelope for it.
@@ -113,7 +113,7 @@ class GameLiftEvents(LifecycleView):
     # Records
 
     def began(self, engine: Engine, live: Collection[LiveTicket]) -> None:
-        """Begin anew; what is told already is not told again."""
+        """Start over; what is told already is not told again."""
         tables = engine.tables
         self._engine = engine
         self._rows = {row.ticket.id: row for row in live if is_ours(row.ticket.id)}
@@ -136,10 +136,10 @@ class GameLiftEvents(LifecycleView):
     def heard(self, record: Record) -> None:
         """Tell that somebody turns a match down, before what comes of it."""
         self.log.turn(record.sequence)
-        given = record.input
-        if isinstance(given, Decline) and (match := self._asked.get(given.match)) is not None:
-            row = self._rows.get(given.ticket)
-            named = given.players or tuple(p.id for p in row.ticket.players) if row else ()
+        input_ = record.input
+        if isinstance(input_, Decline) and (match := self._asked.get(input_.match)) is not None:
+            row = self._rows.get(input_.ticket)
+            named = input_.players or tuple(p.id for p in row.ticket.players) if row else ()
             self._answered(match, named, is_yes=False)
 
     def entered(self, record: Record, row: LiveTicket) -> None:

@@ -1,4 +1,4 @@
-"""What clients of GameLift may ask of their tickets, and the engine does not keep.
+"""Facts about tickets that GameLift's clients may ask for and the engine does not keep.
 
 An ended ticket's attributes, and why a ticket waits again: both only for people and for clients
 that look once more, so they are kept in memory; after a restart ended tickets have ids alone.
@@ -28,7 +28,7 @@ SWEPT = 2
 
 
 class GameLiftMemory(LifecycleView):
-    """Hears of durable records, and remembers the tickets that came over GameLift's protocol."""
+    """Remembers the tickets that came over GameLift's protocol, from durable records."""
 
     def __init__(self) -> None:
         self._players: OrderedDict[str, tuple[Player, ...]] = OrderedDict()
@@ -38,7 +38,7 @@ class GameLiftMemory(LifecycleView):
         self._tables: Tables | None = None
 
     def began(self, engine: Engine, live: Collection[LiveTicket]) -> None:
-        """Begin anew with the tickets that are live."""
+        """Start over with the tickets that are live."""
         self._tables = engine.tables
         self._players = OrderedDict(
             (row.ticket.id, row.ticket.players) for row in live if is_ours(row.ticket.id)
@@ -46,7 +46,7 @@ class GameLiftMemory(LifecycleView):
         self._returned &= self._players.keys()
 
     def entered(self, record: Record, row: LiveTicket) -> None:
-        """Note who a new ticket is for."""
+        """Note which players a new ticket has."""
         del record
         if is_ours(row.ticket.id):
             self._players[row.ticket.id] = row.ticket.players
@@ -58,7 +58,7 @@ class GameLiftMemory(LifecycleView):
             self._returned.add(row.ticket.id)
 
     def players_of(self, ticket: str) -> tuple[Player, ...] | None:
-        """Return the players of a ticket with all that they came with; None if that is not kept."""
+        """Return the players of a ticket with all their facts; None if these are not kept."""
         return self._players.get(ticket)
 
     def was_returned(self, ticket: str) -> bool:
@@ -66,14 +66,14 @@ class GameLiftMemory(LifecycleView):
         return ticket in self._returned
 
     def keep_roster(self, ticket: str, players: tuple[PlayerShape, ...]) -> None:
-        """Note what the players of a request to fill a match came with."""
+        """Note the facts of the players in a request to fill a match."""
         self._rosters[ticket] = players
         self._rostered += len(players)
         while self._rostered > ROSTER_PLAYERS_MOST and len(self._rosters) > 1:
             self._rostered -= len(self._rosters.popitem(last=False)[1])
 
     def roster_of(self, ticket: str) -> tuple[PlayerShape, ...]:
-        """Return the players of a request to fill a match; nobody if that is not kept."""
+        """Return the players of a request to fill a match; none if they are not kept."""
         return self._rosters.get(ticket, ())
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Players between GameLift's words and ours, and whether they fit a rule set."""
+"""Translates players between GameLift's terms and ours, and checks them against a rule set."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLAYER_ID_MAX = 128
 """Characters of a player's id; AWS takes 1,024."""
 
 
-def players_of(given: Sequence[PlayerShape], rule_set: RuleSet) -> tuple[Player, ...]:
+def players_of(players: Sequence[PlayerShape], rule_set: RuleSet) -> tuple[Player, ...]:
     """Return the players of a request.
 
     Raises:
@@ -27,7 +27,7 @@ def players_of(given: Sequence[PlayerShape], rule_set: RuleSet) -> tuple[Player,
     types = {name: KINDS[each.type] for name, each in declared.items()}
     needed = {name: each.default for name, each in declared.items()}
     found: list[Player] = []
-    for at, each in enumerate(given):
+    for at, each in enumerate(players):
         where = f"Players[{at}]"
         if each.player_id is None:
             raise invalid(f"{where}.PlayerId: is missing")

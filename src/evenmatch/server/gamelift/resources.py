@@ -53,7 +53,7 @@ class Resources:
         self._read: tuple[int, GameLiftTable] | None = None
 
     def table(self) -> GameLiftTable:
-        """Return what is in force now."""
+        """Return the configuration that is in force."""
         version = self._runtime.engine.tables.version
         if self._read is None or self._read[0] != version:
             self._read = version, gamelift_of(self._operator.document() or {})
@@ -74,21 +74,21 @@ class Resources:
             ServiceError: There is none.
         """
         plain = arns.name_in(name)
-        given = self.table().configurations.get(plain)
-        if given is None:
+        table = self.table().configurations.get(plain)
+        if table is None:
             raise missing("matchmaking configuration", plain)
-        return plain, given
+        return plain, table
 
     # Rule sets
 
     async def create_rule_set(
-        self, given: shapes.CreateMatchmakingRuleSet, by: str
+        self, request: shapes.CreateMatchmakingRuleSet, by: str
     ) -> shapes.RuleSetAnswer:
         """Keep a rule set."""
-        name = _named(given.name)
-        await _check_body(given.rule_set_body)
-        tags = _tags(given.tags)
-        made = RuleSetTable(body=given.rule_set_body, created=self._runtime.wall(), tags=tags)
+        name = _named(request.name)
+        await _check_body(request.rule_set_body)
+        tags = _tags(request.tags)
+        made = RuleSetTable(body=request.rule_set_body, created=self._runtime.wall(), tags=tags)
 
         def change(table: GameLiftTable) -> GameLiftTable:
             sets = table.rule_sets
@@ -106,25 +106,25 @@ class Resources:
         return shapes.RuleSetAnswer(rule_set=_rule_set(name, made))
 
     async def describe_rule_sets(
-        self, given: shapes.DescribeMatchmakingRuleSets, by: str
+        self, request: shapes.DescribeMatchmakingRuleSets, by: str
     ) -> shapes.RuleSetsAnswer:
         """Show a page of rule sets, or some by name."""
         del by
         sets = self.table().rule_sets
-        if given.names is not None:
-            names = [arns.name_in(each) for each in given.names]
+        if request.names is not None:
+            names = [arns.name_in(each) for each in request.names]
             if lacking := [each for each in names if each not in sets]:
                 raise missing("rule set", lacking[0])
             return shapes.RuleSetsAnswer(rule_sets=tuple(_rule_set(n, sets[n]) for n in names))
-        names, token = _page(list(sets), given.limit or RULE_SET_PAGE, given.next_token)
+        names, token = _page(list(sets), request.limit or RULE_SET_PAGE, request.next_token)
         found = tuple(_rule_set(name, sets[name]) for name in names)
         return shapes.RuleSetsAnswer(rule_sets=found, next_token=token)
 
     async def delete_rule_set(
-        self, given: shapes.DeleteMatchmakingRuleSet, by: str
+        self, request: shapes.DeleteMatchmakingRuleSet, by: str
     ) -> shapes.Nothing:
         """Drop a rule set that no configuration uses."""
-        name = arns.name_in(given.name)
+        name = arns.name_in(request.name)
 
         def change(table: GameLiftTable) -> GameLiftTable:
             if name not in table.rule_sets:
@@ -141,28 +141,28 @@ class Resources:
         return shapes.Nothing()
 
     async def validate_rule_set(
-        self, given: shapes.ValidateMatchmakingRuleSet, by: str
+        self, request: shapes.ValidateMatchmakingRuleSet, by: str
     ) -> shapes.ValidAnswer:
-        """Say that a rule set could be kept."""
+        """Check a rule set without keeping it."""
         del by
-        await _check_body(given.rule_set_body)
+        await _check_body(request.rule_set_body)
         return shapes.ValidAnswer(valid=True)
 
     # Configurations
 
     async def create_configuration(
-        self, given: shapes.CreateMatchmakingConfiguration, by: str
+        self, request: shapes.CreateMatchmakingConfiguration, by: str
     ) -> shapes.ConfigurationAnswer:
         """Make a queue."""
-        name = _named(given.name)
+        name = _named(request.name)
         made = ConfigurationTable(
-            rule_set=arns.name_in(given.rule_set_name),
-            request_timeout=given.request_timeout_seconds,
-            mode="WITH_QUEUE" if given.game_session_queue_arns else "STANDALONE",
+            rule_set=arns.name_in(request.rule_set_name),
+            request_timeout=request.request_timeout_seconds,
+            mode="WITH_QUEUE" if request.game_session_queue_arns else "STANDALONE",
             created=self._runtime.wall(),
-            tags=_tags(given.tags),
+            tags=_tags(request.tags),
         )
-        made = _changed(made, given)
+        made = _changed(made, request)
 
         def change(table: GameLiftTable) -> GameLiftTable:
             known = table.configurations
@@ -180,16 +180,16 @@ class Resources:
         return shapes.ConfigurationAnswer(configuration=_configuration(name, made))
 
     async def update_configuration(
-        self, given: shapes.UpdateMatchmakingConfiguration, by: str
+        self, request: shapes.UpdateMatchmakingConfiguration, by: str
     ) -> shapes.ConfigurationAnswer:
         """Change a queue; what the request leaves out stays."""
-        name, made = self.configuration(given.name)
+        name, made = self.configuration(request.name)
 
         def change(table: GameLiftTable) -> GameLiftTable:
             nonlocal made
             if name not in table.configurations:
                 raise missing("matchmaking configuration", name)
-            made = _changed(table.configurations[name], given)
+            made = _changed(table.configurations[name], request)
             self._check(name, made, table)
             return replace(table, configurations={**table.configurations, name: made})
 
@@ -207,29 +207,29 @@ class Resources:
             )
 
     async def describe_configurations(
-        self, given: shapes.DescribeMatchmakingConfigurations, by: str
+        self, request: shapes.DescribeMatchmakingConfigurations, by: str
     ) -> shapes.ConfigurationsAnswer:
         """Show a page of configurations, some by name, or those of a rule set."""
         del by
         known = self.table().configurations
-        if given.names:
-            asked = dict.fromkeys(arns.name_in(each) for each in given.names)
+        if request.names:
+            asked = dict.fromkeys(arns.name_in(each) for each in request.names)
             names = [name for name in asked if name in known]
         else:
             names = list(known)
-        if given.rule_set_name is not None:
-            rule_set = arns.name_in(given.rule_set_name)
+        if request.rule_set_name is not None:
+            rule_set = arns.name_in(request.rule_set_name)
             names = [name for name in names if known[name].rule_set == rule_set]
-        most = min(given.limit or CONFIGURATION_PAGE, CONFIGURATION_PAGE)
-        names, token = _page(names, most, given.next_token)
+        most = min(request.limit or CONFIGURATION_PAGE, CONFIGURATION_PAGE)
+        names, token = _page(names, most, request.next_token)
         found = tuple(_configuration(name, known[name]) for name in names)
         return shapes.ConfigurationsAnswer(configurations=found, next_token=token)
 
     async def delete_configuration(
-        self, given: shapes.DeleteMatchmakingConfiguration, by: str
+        self, request: shapes.DeleteMatchmakingConfiguration, by: str
     ) -> shapes.Nothing:
         """Drop a queue in which nobody waits, and no match asks for players."""
-        name = arns.name_in(given.name)
+        name = arns.name_in(request.name)
 
         def change(table: GameLiftTable) -> GameLiftTable:
             if name not in table.configurations:
@@ -248,24 +248,24 @@ class Resources:
 
     # Tags
 
-    async def tag(self, given: shapes.TagResource, by: str) -> shapes.Nothing:
+    async def tag(self, request: shapes.TagResource, by: str) -> shapes.Nothing:
         """Label a resource."""
-        new = {each.key: each.value for each in given.tags}
-        return await self._retag(given.resource_arn, lambda tags: {**tags, **new}, by)
+        new = {each.key: each.value for each in request.tags}
+        return await self._retag(request.resource_arn, lambda tags: {**tags, **new}, by)
 
-    async def untag(self, given: shapes.UntagResource, by: str) -> shapes.Nothing:
+    async def untag(self, request: shapes.UntagResource, by: str) -> shapes.Nothing:
         """Take labels away."""
-        gone = set(given.tag_keys)
+        gone = set(request.tag_keys)
 
         def less(tags: dict[str, str]) -> dict[str, str]:
             return {key: value for key, value in tags.items() if key not in gone}
 
-        return await self._retag(given.resource_arn, less, by)
+        return await self._retag(request.resource_arn, less, by)
 
-    async def list_tags(self, given: shapes.ListTagsForResource, by: str) -> shapes.TagsAnswer:
+    async def list_tags(self, request: shapes.ListTagsForResource, by: str) -> shapes.TagsAnswer:
         """Show the labels of a resource."""
         del by
-        field, name = _resource(given.resource_arn)
+        field, name = _resource(request.resource_arn)
         tags = _in(self.table(), field, name).tags
         found = tuple(shapes.Tag(key=key, value=value) for key, value in tags.items())
         return shapes.TagsAnswer(tags=found)
@@ -343,25 +343,25 @@ def _check_configuration(name: str, made: ConfigurationTable, table: GameLiftTab
 
 def _changed(
     table: ConfigurationTable,
-    given: shapes.CreateMatchmakingConfiguration | shapes.UpdateMatchmakingConfiguration,
+    request: shapes.CreateMatchmakingConfiguration | shapes.UpdateMatchmakingConfiguration,
 ) -> ConfigurationTable:
     """Return a configuration with what a request says."""
     told: dict[str, Any] = {
-        "description": given.description,
-        "queue_arns": given.game_session_queue_arns,
-        "request_timeout": given.request_timeout_seconds,
-        "acceptance_timeout": given.acceptance_timeout_seconds,
-        "acceptance_required": given.acceptance_required,
-        "rule_set": None if given.rule_set_name is None else arns.name_in(given.rule_set_name),
-        "notification_target": given.notification_target,
-        "additional_players": given.additional_player_count,
-        "custom_event_data": given.custom_event_data,
-        "game_session_data": given.game_session_data,
-        "backfill_mode": given.backfill_mode,
-        "mode": given.flex_match_mode,
+        "description": request.description,
+        "queue_arns": request.game_session_queue_arns,
+        "request_timeout": request.request_timeout_seconds,
+        "acceptance_timeout": request.acceptance_timeout_seconds,
+        "acceptance_required": request.acceptance_required,
+        "rule_set": None if request.rule_set_name is None else arns.name_in(request.rule_set_name),
+        "notification_target": request.notification_target,
+        "additional_players": request.additional_player_count,
+        "custom_event_data": request.custom_event_data,
+        "game_session_data": request.game_session_data,
+        "backfill_mode": request.backfill_mode,
+        "mode": request.flex_match_mode,
     }
-    if given.game_properties is not None:
-        told["game_properties"] = tuple((each.key, each.value) for each in given.game_properties)
+    if request.game_properties is not None:
+        told["game_properties"] = tuple((each.key, each.value) for each in request.game_properties)
     changes = {key: value for key, value in told.items() if value is not None}
     if changes.get("mode") == "STANDALONE":
         changes.setdefault("queue_arns", ())

@@ -111,7 +111,7 @@ class GameLiftRoute:
             raise
         except Exception as error:  # noqa: BLE001
             self._unexpected(error, "GameLift's call")
-            failed = "the server failed; its log says more"
+            failed = "the server has failed; its log says why"
             return codec.refusal(ServiceError("InternalServiceException", failed, 500))
 
     async def _answer(self, codec: Codec, request: Request) -> Any:

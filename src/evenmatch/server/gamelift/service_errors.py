@@ -1,4 +1,4 @@
-"""What a client of GameLift is told when a call fails: AWS's names for our errors."""
+"""Errors of GameLift's calls: AWS's names for our errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MISSING = (UnknownQueue, UnknownTicket, UnknownMatch, Forgotten)
 
 
 class ServiceError(Exception):
-    """A call that failed, in AWS's words.
+    """A failed call, in AWS's terms.
 
     Args:
         name: AWS's name of it: `InvalidRequestException`.
@@ -40,22 +40,22 @@ class ServiceError(Exception):
 
 
 def invalid(message: str) -> ServiceError:
-    """Return the error of a request that cannot be taken as it is."""
+    """Return the error of an invalid request."""
     return ServiceError("InvalidRequestException", message)
 
 
 def missing(what: str, name: str) -> ServiceError:
-    """Return the error of a request that names something that there is not."""
+    """Return the error of a request that names something that does not exist."""
     return ServiceError("NotFoundException", f"there is no {what} {name[:128]!r}")
 
 
 def too_many(message: str) -> ServiceError:
-    """Return the error of a request that would make more of something than there may be."""
+    """Return the error of a request beyond a quota."""
     return ServiceError("LimitExceededException", message)
 
 
 def service_error_of(error: MatchmakingError) -> ServiceError:
-    """Return one of our errors in AWS's words.
+    """Return one of our errors in AWS's terms.
 
     What may work a moment later has a status and a name that AWS's clients retry by themselves.
     """
@@ -76,4 +76,4 @@ def service_error_of(error: MatchmakingError) -> ServiceError:
         return ServiceError("NotFoundException", text)
     if isinstance(error, Refusal | ConfigError | NotSupported):
         return invalid(text)
-    return ServiceError("InternalServiceException", "the server failed; its log says more", 500)
+    return ServiceError("InternalServiceException", "the server has failed; its log says why", 500)

@@ -134,10 +134,10 @@ def side_name(tables: Tables, queue: str, at: int) -> str:
 
 def played_in(tables: Tables, match: str) -> str:
     """Return the ARN of the game session in which a match is played."""
-    kept = tables.matches.get(match)
-    if kept is None or not kept.registered:
+    kept_match = tables.matches.get(match)
+    if kept_match is None or not kept_match.registered:
         return arns.session_of(match)
-    session = (kept.assignment or {}).get("session", match)
+    session = (kept_match.assignment or {}).get("session", match)
     # Whoever asked without an ARN got one with the id of the first such match.
     return arns.session_of(session) if session in tables.matches else session
 

@@ -52,17 +52,19 @@ class Tickets:
             services.gamelift, self._configuration, self._is_dead, self._wall, self._estimate
         )
 
-    async def start(self, given: shapes.StartMatchmaking, caller: Principal) -> shapes.TicketAnswer:
+    async def start(
+        self, request: shapes.StartMatchmaking, caller: Principal
+    ) -> shapes.TicketAnswer:
         """Let players wait; older tickets of theirs are cancelled."""
-        name, table = self._resources.configuration(given.configuration_name)
+        name, table = self._resources.configuration(request.configuration_name)
         queue = queue_name_of(name)
         _check_own(caller, (queue,))
-        players = players_of(given.players, self._rule_set(table.rule_set))
-        if given.ticket_id is not None and given.ticket_id in self._backfills:
-            raise invalid(f"TicketId: {given.ticket_id!r} was used before")
-        if given.ticket_id == "":
+        players = players_of(request.players, self._rule_set(table.rule_set))
+        if request.ticket_id is not None and request.ticket_id in self._backfills:
+            raise invalid(f"TicketId: {request.ticket_id!r} was used before")
+        if request.ticket_id == "":
             raise invalid("TicketId: must have 1 to 128 characters; left out, one is made")
-        ticket = given.ticket_id or str(uuid.uuid4())
+        ticket = request.ticket_id or str(uuid.uuid4())
         began = await self._shedding.enter()
         try:
             view = await self._enqueue(NewTicket(players, (queue,), id=PREFIX + ticket))
@@ -80,21 +82,21 @@ class Tickets:
         )
 
     async def backfill(
-        self, given: shapes.StartMatchBackfill, caller: Principal
+        self, request: shapes.StartMatchBackfill, caller: Principal
     ) -> shapes.TicketAnswer:
         """Let a running match ask for players."""
-        name, _ = self._resources.configuration(given.configuration_name)
+        name, _ = self._resources.configuration(request.configuration_name)
         _check_own(caller, (queue_name_of(name),))
-        return shapes.TicketAnswer(matchmaking_ticket=await self._backfills.start(given))
+        return shapes.TicketAnswer(matchmaking_ticket=await self._backfills.start(request))
 
     async def describe(
-        self, given: shapes.DescribeMatchmaking, caller: Principal
+        self, request: shapes.DescribeMatchmaking, caller: Principal
     ) -> shapes.TicketsAnswer:
         """Show tickets; those that there are not, or no longer, are left out, as AWS does."""
 
         def query(engine: Engine) -> tuple[shapes.MatchmakingTicket, ...]:
             found = []
-            for ticket in dict.fromkeys(given.ticket_ids):
+            for ticket in dict.fromkeys(request.ticket_ids):
                 if ticket in self._backfills:
                     if not caller.queues or self._backfills.queue_of(ticket) in caller.queues:
                         found.append(self._backfills.describe(engine, ticket))
@@ -108,31 +110,31 @@ class Tickets:
 
         return shapes.TicketsAnswer(ticket_list=await self._runtime.look(query))
 
-    async def stop(self, given: shapes.StopMatchmaking, caller: Principal) -> shapes.Nothing:
+    async def stop(self, request: shapes.StopMatchmaking, caller: Principal) -> shapes.Nothing:
         """Take a waiting ticket back; one that is cancelled already stays so."""
-        if given.ticket_id in self._backfills:
-            _check_own(caller, (self._backfills.queue_of(given.ticket_id),))
-            await self._backfills.stop(given.ticket_id)
+        if request.ticket_id in self._backfills:
+            _check_own(caller, (self._backfills.queue_of(request.ticket_id),))
+            await self._backfills.stop(request.ticket_id)
             return shapes.Nothing()
-        view = await self._view(given.ticket_id, caller)
+        view = await self._view(request.ticket_id, caller)
         if view.state == "cancelled":
             return shapes.Nothing()
         if view.state == "expired":
-            raise invalid(f"ticket {given.ticket_id!r} has ended: TIMED_OUT")
+            raise invalid(f"ticket {request.ticket_id!r} has ended: TIMED_OUT")
         try:
             await self._runtime.ask(Cancel(self._runtime.now(), view.id))
         except TooLate:
-            raise invalid(f"ticket {given.ticket_id!r} has a match already") from None
+            raise invalid(f"ticket {request.ticket_id!r} has a match already") from None
         return shapes.Nothing()
 
-    async def accept(self, given: shapes.AcceptMatch, caller: Principal) -> shapes.Nothing:
+    async def accept(self, request: shapes.AcceptMatch, caller: Principal) -> shapes.Nothing:
         """Accept a match for players of a ticket, or turn it down."""
-        view = await self._view(given.ticket_id, caller)
+        view = await self._view(request.ticket_id, caller)
         names = self._names(view)
-        if strangers := [each for each in given.player_ids if each not in names]:
-            raise invalid(f"PlayerIds: ticket {given.ticket_id!r} has no {strangers[0][:64]!r}")
-        players = tuple(dict.fromkeys(given.player_ids))
-        is_yes = given.acceptance_type == "ACCEPT"
+        if strangers := [each for each in request.player_ids if each not in names]:
+            raise invalid(f"PlayerIds: ticket {request.ticket_id!r} has no {strangers[0][:64]!r}")
+        players = tuple(dict.fromkeys(request.player_ids))
+        is_yes = request.acceptance_type == "ACCEPT"
         if view.state == "proposed" and view.match is not None:
             if is_yes and set(players) <= set(view.accepted):
                 return shapes.Nothing()
@@ -144,7 +146,7 @@ class Tickets:
             # Somebody accepts once more, and the last of the others was quicker.
             return shapes.Nothing()
         status, _ = status_of(self._runtime.engine, view, self.around)
-        raise invalid(f"ticket {given.ticket_id!r} is {status}, and not REQUIRES_ACCEPTANCE")
+        raise invalid(f"ticket {request.ticket_id!r} is {status}, and not REQUIRES_ACCEPTANCE")
 
     # Inputs
 
@@ -158,8 +160,8 @@ class Tickets:
             ServiceError: It may not.
         """
         for _ in range(TRIES):
-            given = self._runtime.in_turn(Enqueue(self._runtime.now(), (new,)))
-            (result,) = await self._runtime.ask(given)
+            input_ = self._runtime.in_turn(Enqueue(self._runtime.now(), (new,)))
+            (result,) = await self._runtime.ask(input_)
             if isinstance(result, TicketView) and result.id == new.id:
                 return result
             if isinstance(result, Refused) and result.code != "already_waiting":
@@ -213,8 +215,8 @@ class Tickets:
         return round(self._runtime.wall() - (clock.now() - at) / clock.speed, 3)
 
     def _estimate(self, engine: Engine, ticket: str) -> float | None:
-        found = self._services.waits.estimate(engine, ticket, self._runtime.now())
-        return None if found is None else found.p50
+        estimate = self._services.waits.estimate(engine, ticket, self._runtime.now())
+        return None if estimate is None else estimate.p50
 
 
 def _check_own(caller: Principal, queues: Iterable[str]) -> None:

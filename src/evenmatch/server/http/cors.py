@@ -45,14 +45,14 @@ class _Cors(CORSMiddleware):
         refusal.headers.update(kept)
         return refusal
 
-    def _refused(self, asked: Headers) -> str:
+    def _refused(self, headers: Headers) -> str:
         """Return which of the page, its method and its headers is refused, and what is allowed."""
-        origin, method = asked["origin"], asked["access-control-request-method"]
+        origin, method = headers["origin"], headers["access-control-request-method"]
         if not self.is_allowed_origin(origin=origin):
             return f"the web page {origin[:TOLD]!r} may not call the server; see [server] origins"
         if method not in METHODS:
             return f"a web page may not send {method[:TOLD]!r}, only {', '.join(METHODS)}"
-        given = asked.get("access-control-request-headers")
+        given = headers.get("access-control-request-headers")
         names = [] if given is None else [each.strip() for each in given.split(",")]
         foreign = [name for name in names if name.lower() not in self.allow_headers]
         if foreign:

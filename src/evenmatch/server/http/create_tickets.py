@@ -20,7 +20,7 @@ from evenmatch.model.events import Refused
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.ticket import NewTicket
 from evenmatch.server.auth.accounts import Accounts
-from evenmatch.server.auth.creation_rights import allowed, check_may_create, told
+from evenmatch.server.auth.creation_rights import check_may_create, complete_create, visible_result
 from evenmatch.server.auth.principal import Principal, principal_of
 from evenmatch.server.auth.rate_limits import KeyQuota, key_of
 from evenmatch.server.http.responses import (
@@ -157,9 +157,9 @@ class CreateTickets:
             self._metrics.unexpected(error, "POST /v1/tickets")
             self._reply(request, (500, internal_problem(), None))
 
-    def _reply(self, request: CreateRequest, told: EncodedAnswer) -> None:
-        request.reply(*told)
-        self._metrics.created(told[0], self.stopwatch() - request.began)
+    def _reply(self, request: CreateRequest, answer: EncodedAnswer) -> None:
+        request.reply(*answer)
+        self._metrics.created(answer[0], self.stopwatch() - request.began)
 
     def _enter(self, request: CreateRequest) -> None:
         """Let a request in, or have it stand in line."""
@@ -186,7 +186,7 @@ class CreateTickets:
         key = self._key(request.scope)
         created = decode_create(body, batch_max=self._limits.batch_max)
         if principal.is_player or principal.queues:
-            created = allowed(principal, created, self._runtime.engine, self._accounts)
+            created = complete_create(principal, created, self._runtime.engine, self._accounts)
         if key is not None:
             key = key_of(principal, key)
             self._quota.check(principal, self._runtime.engine, key, self._runtime.now())
@@ -234,11 +234,13 @@ class CreateTickets:
     ) -> None:
         """Hand tickets in; `tell` makes the answer of the results and the instant of new ones."""
         runtime = self._runtime
-        given = runtime.in_turn(Enqueue(runtime.now(), tickets, key, digest, strict=True))
-        born = given.now
+        input_ = runtime.in_turn(Enqueue(runtime.now(), tickets, key, digest, strict=True))
+        born = input_.now
         if key is not None and (used := runtime.engine.tables.keys.get(key)) is not None:
             born = used.at
-        runtime.handle(given, partial(self._step, request, self._tell, tell, born), is_in_turn=True)
+        runtime.handle(
+            input_, partial(self._step, request, self._tell, tell, born), is_in_turn=True
+        )
         self._admission.leave()
 
     def _tell(
@@ -252,7 +254,7 @@ class CreateTickets:
     def _one(self, principal: Principal, results: Results, born: float) -> EncodedAnswer:
         """Return the answer to a single ticket."""
         (result,) = results
-        return _one(told(principal, self._runtime.engine, result), born)
+        return _one(visible_result(principal, self._runtime.engine, result), born)
 
     def _many(
         self,
@@ -263,7 +265,7 @@ class CreateTickets:
     ) -> EncodedAnswer:
         """Return the answer to an array."""
         engine = self._runtime.engine
-        following = iter([told(principal, engine, result) for result in results])
+        following = iter([visible_result(principal, engine, result) for result in results])
         seen: set[str] = set()
         items: list[ItemCreated | ItemProblem] = []
         for at in range(len(refused) + len(results)):
@@ -297,8 +299,8 @@ def _one(result: Result, born: float) -> EncodedAnswer:
         status, problem = STATUS.get(result.code, 400), _problem(result)
         return status, encode(problem), headers_for(status, problem.seconds)
     status = 201 if result.enqueued_at == born else 200
-    made = TicketCreated(result.id, result.state, result.queues, result.enqueued_at)
-    return status, encode(made), None
+    created = TicketCreated(result.id, result.state, result.queues, result.enqueued_at)
+    return status, encode(created), None
 
 
 def _item(at: int, result: Result, born: float, seen: set[str]) -> ItemCreated | ItemProblem:

@@ -108,7 +108,7 @@ def content(schema: Json, *media: str) -> Json:
     return {"content": {each: {"schema": schema} for each in media or ("application/json",)}}
 
 
-def many(shape: type, **bounds: int) -> Json:
+def array_of(shape: type, **bounds: int) -> Json:
     """Return the schema of a body that is an array."""
     return content({"type": "array", "items": ref(shape), **bounds})
 

@@ -36,10 +36,10 @@ class OutcomeRoutes:
         own = player_of(request.scope)
         if own is not None and told.player not in (None, own):
             raise NotInMatch(
-                f"players report only for themselves; leave player out, or give {own!r}",
+                f"players can report only for themselves; leave player out, or give {own!r}",
                 where="/player",
             )
-        given = Outcome(
+        outcome = Outcome(
             self._runtime.now(),
             match_id,
             told.ranks,
@@ -51,7 +51,7 @@ class OutcomeRoutes:
             told.wide if own is None and told.player is None else None,
             told.player if own is None else own,
         )
-        await self._runtime.ask(given)
+        await self._runtime.ask(outcome)
         kept = await self._runtime.look(lambda engine: engine.match(match_id))
         return _json(match_state(kept.match, kept.assignment, kept.outcome))
 
@@ -62,7 +62,7 @@ class OutcomeRoutes:
         name = request.query_params.get("queue")
         own = player_of(request.scope)
         if own is not None and own != player:
-            raise UnknownPlayer(f"nothing is known about player {player[:64]!r}")
+            raise UnknownPlayer(f"the server knows nothing about player {player[:64]!r}")
 
         def query(engine: Engine) -> PlayerRating:
             queues = engine.tables.queues
@@ -74,7 +74,8 @@ class OutcomeRoutes:
             rating = engine.ladders.rating_of(ladder, player, now)
             if rating is None:
                 raise UnknownPlayer(
-                    f"nothing is known about player {player[:64]!r} in ladder {ladder}: ratings "
+                    f"the server knows nothing about player {player[:64]!r} in ladder "
+                    f"{ladder}: ratings "
                     f"come from matches in queues with a rating system"
                 )
             return PlayerRating(player, ladder, rating.mean, rating.deviation, rating.volatility)
@@ -107,18 +108,18 @@ class BackfillRoutes:
     async def open(self, request: Request) -> Response:
         """Ask for players, or go on asking."""
         raw = await read_body(request.scope, request.receive, OPEN_BYTES_MAX)
-        told = decode(raw, OpenForBackfill, OPENING)
+        body = decode(raw, OpenForBackfill, OPENING)
         match_id = request.path_params["match"]
         await self._runtime.ask(
             Open(
                 self._runtime.now(),
                 match_id,
-                told.roster_version,
-                told.left,
-                told.free,
-                told.priority,
-                told.lease,
-                told.quality_floor,
+                body.roster_version,
+                body.left,
+                body.free,
+                body.priority,
+                body.lease,
+                body.quality_floor,
             )
         )
         return await self._state(match_id)

@@ -120,12 +120,12 @@ def problem_of(error: MatchmakingError) -> tuple[int, Problem]:
         return 501, Problem("not_supported", str(error))
     if isinstance(error, ConfigError):
         return 400, Problem("config_error", str(error))
-    return 500, Problem("internal", "the server failed; the operator's log says more")
+    return 500, Problem("internal", "the server has failed; the operator's log says why")
 
 
 def internal_problem() -> bytes:
     """Return the body of an unexpected error; what happened is for the log alone."""
-    return encode(Problem("internal", "the server failed; its log says more"))
+    return encode(Problem("internal", "the server has failed; its log says why"))
 
 
 def wait_of(error: MatchmakingError) -> float | None:
@@ -220,7 +220,7 @@ async def _read_on(message: Message, receive: Receive, limit: int, advice: str) 
         message = await receive()
 
 
-def replayed(body: bytes, receive: Receive) -> Receive:
+def replay_body(body: bytes, receive: Receive) -> Receive:
     """Return what gives a body that was read already, and then goes on."""
     parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -242,12 +242,12 @@ def header(scope: Scope, name: bytes) -> bytes | None:
 def too_large(limit: int, advice: str) -> BodyTooLarge:
     """Return the refusal of a body with too many bytes."""
     more = f"; {advice}" if advice else ""
-    return BodyTooLarge(f"the body of this request may have {limit:,} bytes{more}")
+    return BodyTooLarge(f"the body of this request may have at most {limit:,} bytes{more}")
 
 
 def too_many_followers(most: int) -> Overloaded:
     """Return the refusal of one follower too many."""
-    return Overloaded(f"{most} connections follow already; try again later")
+    return Overloaded(f"{most} connections already follow tickets or matches; try again later")
 
 
 # What is said to whoever names a queue that there is not.
@@ -265,7 +265,7 @@ def unknown_queue(name: str, known: Iterable[str], where: str = "") -> UnknownQu
         where: Where it was given.
 
     >>> str(unknown_queue("mian", ["main", "other"]))
-    "no queue is called 'mian'; there is main, other"
+    "no queue is called 'mian'; allowed: main, other"
     """
     listed = ", ".join(islice(known, LISTED_MAX))
-    return UnknownQueue(f"no queue is called {name[:64]!r}; there is {listed}", where=where)
+    return UnknownQueue(f"no queue is called {name[:64]!r}; allowed: {listed}", where=where)

@@ -173,7 +173,7 @@ class _FollowedTickets:
                 self._forget_ended()
             if len(new) + len(self._followed) > FOLLOWED_MAX:
                 raise InvalidRequest(
-                    f"a connection follows {FOLLOWED_MAX} tickets at most; unfollow some, or "
+                    f"a connection can follow at most {FOLLOWED_MAX} tickets; unfollow some, or "
                     f"open another connection",
                     where="/follow",
                 )

@@ -34,9 +34,9 @@ from evenmatch.server.http.operation import (
     WEBSOCKET,
     Json,
     Operation,
+    array_of,
     content,
     in_query,
-    many,
     ref,
 )
 from evenmatch.server.http.operator_routes import OperatorRoutes
@@ -99,23 +99,25 @@ _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
     "schema": _TEXT,
-    "description": "Of your choice: the same key and body again get the same answer, and "
-    "nothing is created twice.",
+    "description": "A text of your choice. If you send the same key and body again, you get the "
+    "same answer, and nothing is created twice.",
 }
 _PLAYER = in_query(
     "player",
     _TEXT,
-    "The player's id; with the token of a player it may be left out, and means that player.",
+    "The player's id; with a player's token you may leave it out, for that player.",
 )
-_WAIT = in_query("wait", _SECONDS, "Answer at the next change of state, or after this long.")
-_STATE = in_query("state", _TEXT, "Answer at once if the state is another.")
+_WAIT = in_query("wait", _SECONDS, "Seconds to wait for the next change of state.")
+_STATE = in_query("state", _TEXT, "The state that you know; if it differs, do not wait.")
 _MATCH = in_query(
-    "match", _TEXT, "Answer at once if the match is another; empty means that none is known."
+    "match",
+    _TEXT,
+    "The match that you know, empty if none; if it differs, do not wait.",
 )
 _AFTER = in_query(
     "after",
     _WHOLE,
-    "`next` of the page before, or of an answer 410; left out: the oldest match kept.",
+    "`next` of the last page, or of an answer 410; by default the oldest match kept.",
 )
 _CONFIG = {
     "content": {
@@ -153,62 +155,63 @@ def _document() -> Response:
 TICKETS = (
     Operation(
         "GET", "/v1/tickets", "getTickets",
-        "A player's tickets, newest first: those that wait, and those that ended lately",
+        "Get a player's tickets, newest first: those that wait, and those that ended lately",
         "Tickets", lambda at: PlayerRoutes(at.services).get_tickets,
         rights="tickets own read operate", parameters=(_PLAYER,),
-        answers={"200": many(TicketListed, maxItems=TICKETS_MOST)}, errors="400 503",
+        answers={"200": array_of(TicketListed, maxItems=TICKETS_MOST)}, errors="400 503",
     ),
     # The application answers it before any route; it stands here like all others, so that other
     # methods get 405 and not 404.
     Operation(
-        "POST", "/v1/tickets", "createTickets", "Wait for a match, with one ticket or many",
+        "POST", "/v1/tickets", "createTickets",
+        "Create one ticket or many, which then wait for a match",
         "Tickets", lambda _: later("creating tickets over this route"),
         rights=_QUEUED, parameters=(_IDEMPOTENCY_KEY,), request=_CREATE,
         answers={"201": TicketCreated, "200": _CREATED}, errors="400 404 409 413 503",
     ),
     Operation(
-        "GET", "/v1/tickets/{ticket}", "getTicket", "How a ticket does",
+        "GET", "/v1/tickets/{ticket}", "getTicket", "Get the state of a ticket",
         "Tickets", lambda at: Routes(at.services).get_ticket,
         rights=_QUEUED, parameters=(_WAIT, _STATE, _MATCH),
         answers={"200": TicketState}, errors="400 404 410 503",
     ),
     Operation(
-        "DELETE", "/v1/tickets/{ticket}", "cancelTicket", "Wait no longer",
+        "DELETE", "/v1/tickets/{ticket}", "cancelTicket", "Cancel a ticket",
         "Tickets", lambda at: Routes(at.services).cancel_ticket,
         rights="tickets own operate", is_audited=True,
         answers={"200": TicketCancelled}, errors="404 409 410 503",
     ),
     Operation(
-        "PATCH", "/v1/tickets/{ticket}", "updateTicket", "New facts of a waiting ticket",
+        "PATCH", "/v1/tickets/{ticket}", "updateTicket", "Update a waiting ticket",
         "Tickets", lambda at: LiveRoutes(*at).update,
         rights=_QUEUED, request=UpdateTicket,
         answers={"200": TicketState}, errors="400 404 409 410 413 503",
     ),
     Operation(
-        "POST", "/v1/tickets/{ticket}/heartbeat", "heartbeat", "A sign of life, where asked for",
+        "POST", "/v1/tickets/{ticket}/heartbeat", "heartbeat", "Say that a client is still there",
         "Tickets", lambda at: LiveRoutes(*at).heartbeat,
         rights=_QUEUED, answers={"200": TicketState}, errors="404 410 503",
     ),
     Operation(
-        WEBSOCKET, "/v1/stream", "", "Many tickets over one WebSocket",
+        WEBSOCKET, "/v1/stream", "", "Follow many tickets over one WebSocket",
         "Tickets", lambda at: StreamRoute(at.services), rights=_QUEUED, answers={},
     ),
     Operation(
         "GET", "/v1/stream", "streamTickets",
-        "Many tickets over one WebSocket: see the schemas FollowTickets, StreamEvent and "
-        "StreamProblem for its messages",
+        "Follow many tickets over one WebSocket; its messages are FollowTickets, StreamEvent and "
+        "StreamProblem",
         "Tickets", lambda at: LiveRoutes(*at).stream_by_http,
         rights=_QUEUED, answers={"101": None, "426": Problem}, errors="400 426",
     ),
     Operation(
         "GET", "/v1/tickets/{ticket}/events", "followTicket",
-        "Each change of state, as server-sent events; 204 when there is no more to hear",
+        "Follow a ticket's changes of state as server-sent events; 204 when it has ended",
         "Tickets", lambda at: TicketEvents(at.services),
         rights=_QUEUED, answers={"200": _STREAM, "204": None}, errors="400 404 410 503",
     ),
     Operation(
         "GET", "/v1/tickets/{ticket}/explain", "explainTicket",
-        "Why a ticket still waits, or how it ended",
+        "Explain why a ticket still waits, or how it ended",
         "Tickets", lambda at: ExplainRoutes(at.services).explain_ticket,
         rights="tickets own read operate", answers={"200": Explanation}, errors="400 404 410 503",
     ),
@@ -216,7 +219,7 @@ TICKETS = (
 
 MATCHES = (
     Operation(
-        "GET", "/v1/matches/{match}", "getMatch", "A match",
+        "GET", "/v1/matches/{match}", "getMatch", "Get a match",
         "Matches", lambda at: Routes(at.services).get_match,
         rights="tickets matches own read operate",
         answers={"200": MatchState}, errors="404 410 503",
@@ -230,18 +233,18 @@ MATCHES = (
     ),
     Operation(
         "POST", "/v1/matches/{match}/outcome", "reportOutcome",
-        "Say how a match ended, as the game's service or as one of its players",
+        "Report how a match ended, as the game's backend or as one of its players",
         "Matches", lambda at: OutcomeRoutes(at.services).report,
         rights="matches own", request=ReportOutcome,
         answers={"200": MatchState}, errors="400 404 409 410 413 503",
     ),
     Operation(
-        "GET", "/v1/players/{player}/rating", "getRating", "What is known of a player's skill",
+        "GET", "/v1/players/{player}/rating", "getRating", "Get a player's rating",
         "Players", lambda at: OutcomeRoutes(at.services).get_rating,
         rights="tickets matches own read operate",
         parameters=(
             in_query(
-                "queue", _TEXT, "The rating that counts in this queue; left out: the first queue."
+                "queue", _TEXT, "The queue in which the rating counts; by default the first."
             ),
         ),
         answers={"200": PlayerRating}, errors="400 404 503",
@@ -252,109 +255,111 @@ MATCHES = (
         rights="matches", answers={"200": MatchState}, errors="404 409 410 503",
     ),
     Operation(
-        "POST", "/v1/matches/{match}/accept", "acceptMatch", "Confirm a match that was proposed",
+        "POST", "/v1/matches/{match}/accept", "acceptMatch", "Accept a proposed match",
         "Ready-checks", lambda at: AcceptanceRoutes(at.services).accept,
         rights=_QUEUED, request=AnswerCheck,
         answers={"200": TicketState}, errors="400 404 409 410 413 503",
     ),
     Operation(
-        "POST", "/v1/matches/{match}/decline", "declineMatch", "Turn a proposed match down",
+        "POST", "/v1/matches/{match}/decline", "declineMatch", "Decline a proposed match",
         "Ready-checks", lambda at: AcceptanceRoutes(at.services).decline,
         rights=_QUEUED, request=AnswerCheck,
         answers={"200": TicketState}, errors="400 404 409 410 413 503",
     ),
     Operation(
         "POST", "/v1/matches/{match}/open", "openMatch",
-        "Ask for players for a running match, or go on asking (a heartbeat)",
+        "Ask for players for a running match; send it again as a heartbeat",
         "Running matches", lambda at: BackfillRoutes(at.services).open,
         rights="matches", request=OpenForBackfill,
         answers={"200": BackfillState}, errors="400 404 409 410 413 503",
     ),
     Operation(
-        "GET", "/v1/matches/{match}/open", "getOpenMatch", "Who plays in a running match",
+        "GET", "/v1/matches/{match}/open", "getOpenMatch",
+        "Get the players and free seats of a running match",
         "Running matches", lambda at: BackfillRoutes(at.services).get,
         rights="matches", answers={"200": BackfillState}, errors="404 409 410 503",
     ),
     Operation(
-        "POST", "/v1/matches/{match}/close", "closeMatch", "Ask for nobody any more",
+        "POST", "/v1/matches/{match}/close", "closeMatch", "Stop asking for players",
         "Running matches", lambda at: BackfillRoutes(at.services).close,
         rights="matches", answers={"200": BackfillState}, errors="404 409 410 503",
     ),
     Operation(
         "GET", "/v1/allocations", "getAllocations",
-        "Matches without a server, and those whose allocation failed",
+        "Get the matches that have no server yet, and those whose allocation failed",
         "Operations", lambda at: AllocationRoutes(at.services).get,
         rights="operate",
         parameters=(
-            in_query("state", {**_TEXT, "enum": list(STATES)}, "Only those in this state."),
+            in_query("state", {**_TEXT, "enum": list(STATES)}, "Only matches in this state."),
         ),
-        answers={"200": many(AllocationState)}, errors="400",
+        answers={"200": array_of(AllocationState)}, errors="400",
     ),
     Operation(
         "POST", "/v1/allocations/{match}/retry", "retryAllocation",
         "Ask again for a server for a match",
         "Operations", lambda at: AllocationRoutes(at.services).retry,
         rights="operate", is_audited=True,
-        answers={"200": many(AllocationState)}, errors="404 409 410 503",
+        answers={"200": array_of(AllocationState)}, errors="404 409 410 503",
     ),
 )  # fmt: skip
 
 QUEUES = (
     Operation(
-        "GET", "/v1/queues", "getQueues", "All queues",
+        "GET", "/v1/queues", "getQueues", "Get all queues",
         "Queues", lambda at: Routes(at.services).get_queues,
         rights="tickets own matches read operate",
-        answers={"200": many(QueueState)}, errors="503",
+        answers={"200": array_of(QueueState)}, errors="503",
     ),
     Operation(
-        "GET", "/v1/queues/{queue}/stats", "getQueueStats", "How a queue does",
+        "GET", "/v1/queues/{queue}/stats", "getQueueStats", "Get the figures of a queue",
         "Queues", lambda at: Routes(at.services).get_stats,
         rights=_SEEN, answers={"200": operate.QueueReport}, errors="404 503",
     ),
     Operation(
         "GET", "/v1/queues/{queue}/waiting", "getLongestWaiting",
-        "The longest waiting tickets, each with a sentence about why it waits",
+        "Get the longest waiting tickets, each with a sentence about why it waits",
         "Queues", lambda at: ExplainRoutes(at.services).get_waiting,
         rights=_SEEN,
         parameters=(
             in_query(
                 "most",
                 {"type": "integer", "minimum": 1, "maximum": WAITING_MOST},
-                "At most this many tickets; 20 if it is left out.",
+                "Return at most this many tickets; by default 20.",
             ),
         ),
         answers={"200": LongestWaiting}, errors="400 404 503",
     ),
     Operation(
         "GET", "/v1/queues/{queue}/matches", "getQueueMatches",
-        "Every match at least once, for the game's backend",
+        "Read a queue's matches in order, each at least once",
         "Matches", lambda at: QueueMatches(at.services),
         rights="matches",
         parameters=(
             _AFTER,
-            in_query("wait", _SECONDS, "Wait this long for a match if there is none."),
+            in_query("wait", _SECONDS, "Seconds to wait for a match if there is none yet."),
         ),
         answers={"200": {"content": {**content(ref(FeedPage))["content"], **_STREAM["content"]}}},
         errors="400 404 410 503",
     ),
     Operation(
         "GET", "/v1/dashboard/events", "followDashboard",
-        "The last hour, then a snapshot a second: `queues`, `hour`, `matches`, `tick`",
+        "Follow a queue: the last hour, then a snapshot per second, as the events `queues`, "
+        "`hour`, `matches` and `tick`",
         "Dashboard", lambda at: dashboard.DashboardEvents(at.services),
         rights=_SEEN, is_queried=True,
         parameters=(
-            in_query("queue", _TEXT, "Which queue; the first one if it is left out."),
+            in_query("queue", _TEXT, "The queue; by default the first."),
         ),
         answers={"200": _STREAM}, errors="400 404 503",
     ),
     Operation(
         "GET", "/v1/dashboard/matches/{match}", "getMatchStory",
-        "Who waited how long for a match, and what each criterion cost",
+        "Get how long each player waited for a match, and what each criterion cost",
         "Dashboard", lambda at: dashboard.DashboardMatch(at.services),
         rights=_SEEN, answers={"200": MatchShown}, errors="404 410 503",
     ),
     Operation(
-        "GET", "/dashboard/{file}", "getPageFile", "A file of the dashboard",
+        "GET", "/dashboard/{file}", "getPageFile", "Get a file of the dashboard",
         "Dashboard", lambda _: dashboard.get_file,
         rights="anyone", answers={"200": _FILE, "304": None}, errors="404",
     ),
@@ -362,72 +367,73 @@ QUEUES = (
 
 OPERATORS = (
     Operation(
-        "GET", "/v1/config", "getConfig", "The configuration in force",
+        "GET", "/v1/config", "getConfig", "Get the configuration in force",
         "Operations", lambda at: OperatorRoutes(at.services).get_config,
         rights="operate", answers={"200": operate.ConfigState}, errors="400 503",
     ),
     Operation(
-        "PUT", "/v1/config", "putConfig", "Bring a configuration into force, all of it or nothing",
+        "PUT", "/v1/config", "putConfig", "Replace the configuration, all of it or nothing",
         "Operations", lambda at: OperatorRoutes(at.services).put_config,
         rights="operate", is_audited=True,
         parameters=(
             in_query(
                 "dry_run",
                 {"enum": ["0", "1", "true", "false"]},
-                "1: say what it would do, do nothing.",
+                "1: only say what the change would do.",
             ),
-            in_query("if_version", _WHOLE, "Refuse unless this version is in force."),
+            in_query("if_version", _WHOLE, "Refuse the change unless this version is in force."),
         ),
         request=_CONFIG, answers={"200": operate.ConfigChanged}, errors="400 409 413 501 503",
     ),
     Operation(
-        "POST", "/v1/queues/{queue}/pause", "pauseQueue", "Take no tickets, make no matches",
+        "POST", "/v1/queues/{queue}/pause", "pauseQueue",
+        "Pause a queue: it takes no tickets and makes no matches",
         "Operations", lambda at: OperatorRoutes(at.services).pause,
         rights="operate", is_audited=True,
         answers={"200": operate.QueuePaused}, errors="404 409 503",
     ),
     Operation(
-        "POST", "/v1/queues/{queue}/resume", "resumeQueue", "Let a paused queue go on",
+        "POST", "/v1/queues/{queue}/resume", "resumeQueue", "Resume a paused queue",
         "Operations", lambda at: OperatorRoutes(at.services).resume,
         rights="operate", is_audited=True,
         answers={"200": operate.QueuePaused}, errors="404 409 503",
     ),
     Operation(
         "PUT", "/v1/queues/{queue}/policy", "putQueuePolicy",
-        "Let another policy decide; tickets wait on",
+        "Replace a queue's policy; its tickets wait on",
         "Operations", lambda at: OperatorRoutes(at.services).put_policy,
         rights="operate", is_audited=True, request=operate.SetPolicy,
         answers={"200": operate.QueuePolicy}, errors="400 404 409 413 501 503",
     ),
     Operation(
         "PUT", "/v1/queues/{queue}/shadow", "putQueueShadow",
-        "Count what another policy would do, beside the live one",
+        "Run a shadow policy beside the live one and count what it would do",
         "Operations", lambda at: OperatorRoutes(at.services).put_shadow,
         rights="operate", is_audited=True, request=operate.SetShadow,
         answers={"200": operate.QueueShadow}, errors="400 404 409 413 501 503",
     ),
     Operation(
-        "GET", "/v1/drain", "getDrain", "Is the server about to stop?",
+        "GET", "/v1/drain", "getDrain", "Get whether the server is draining",
         "Operations", lambda at: OperatorRoutes(at.services).get_drain,
         rights="operate", answers=_DRAIN, errors="400",
     ),
     Operation(
         "POST", "/v1/drain", "beginDrain",
-        "Take no new tickets, and stop when nobody is waiting any more",
+        "Drain the server: take no new tickets, and stop when no ticket waits any more",
         "Operations", lambda at: OperatorRoutes(at.services).begin_drain,
         rights="operate", is_audited=True,
         parameters=(
             in_query(
                 "limit",
                 _SECONDS,
-                "Stop after so many seconds even if tickets still wait; left out: "
+                "Seconds after which to stop even if tickets still wait; by default "
                 "[server] drain_max.",
             ),
         ),
         answers=_DRAIN, errors="400",
     ),
     Operation(
-        "DELETE", "/v1/drain", "endDrain", "Take tickets again",
+        "DELETE", "/v1/drain", "endDrain", "Stop draining and take tickets again",
         "Operations", lambda at: OperatorRoutes(at.services).end_drain,
         rights="operate", is_audited=True, answers=_DRAIN, errors="400",
     ),
@@ -436,20 +442,20 @@ OPERATORS = (
 ACCOUNTS = (
     Operation(
         "POST", "/v1/guests", "makeGuest",
-        "Give a device a player's token, where the server takes guests",
+        "Get a player token for a guest, if the server takes guests",
         "Players", lambda at: AccountRoutes(at.accounts).make_guest,
         rights="anyone", answers={"201": GuestToken}, errors="501",
     ),
     Operation(
-        "GET", "/v1/audit", "getAudit", "Who did what when",
+        "GET", "/v1/audit", "getAudit", "Read the audit log: who did what, and when",
         "Operations", lambda at: AccountRoutes(at.accounts).get_audit,
         rights="operate",
         parameters=(
-            in_query("after", _WHOLE, "`next` of the page before; left out: the last entries."),
+            in_query("after", _WHOLE, "`next` of the last page; by default the newest entries."),
             in_query(
                 "most",
                 {"type": "integer", "minimum": 1, "maximum": PAGE_MAX},
-                "Entries of a page.",
+                "Most entries per page.",
             ),
         ),
         answers={"200": AuditPage}, errors="400",
@@ -458,61 +464,61 @@ ACCOUNTS = (
 
 PAGES = (
     Operation(
-        "GET", "/openapi.json", "getDocument", "This document",
+        "GET", "/openapi.json", "getDocument", "Get this document",
         "Server", lambda _: _document(),
         rights="anyone", answers={"200": _ANY},
     ),
     Operation(
-        "GET", "/", "getPage", "The dashboard",
+        "GET", "/", "getPage", "Get the dashboard, a web page",
         "Server", lambda _: dashboard.get_page,
         rights="anyone", answers={"200": _PAGE, "304": None},
     ),
     Operation(
-        "POST", "/", "gameLift", "A call of Amazon GameLift, as its own clients make it",
+        "POST", "/", "gameLift", "Make a call of Amazon GameLift, as AWS's clients do",
         "GameLift", lambda at: GameLiftRoute(at.services).answer,
         rights="tickets operate read", parameters=(_TARGET,), request=_AWS,
         answers={"200": _AWS, "400": _AWS, "413": None, "503": None},
     ),
     Operation(
         "POST", "/service/GameLift/operation/{operation}", "gameLiftCbor",
-        "The same calls as RPC v2 CBOR, which AWS's clients may send instead",
+        "Make the same calls as RPC v2 CBOR, which AWS's clients may send instead",
         "GameLift", lambda at: GameLiftRoute(at.services).answer_cbor,
         rights="tickets operate read", parameters=(_FORM,), request=_CBOR,
         answers={"200": _CBOR, "400": _CBOR, "413": None, "503": None},
     ),
     Operation(
         "GET", "/v1/gamelift/events", "followGameLift",
-        "The events of FlexMatch as server-sent events, each an envelope of EventBridge; "
-        "`Last-Event-ID` takes up where a client left off",
+        "Follow FlexMatch's events as server-sent events, each in an EventBridge envelope; with "
+        "`Last-Event-ID` the stream goes on where the client left off",
         "GameLift", lambda at: GameLiftEventStream(at.services),
         rights="matches operate",
         parameters=(
-            in_query("configuration", _TEXT, "Only events of this one, by its name or ARN."),
+            in_query("configuration", _TEXT, "Only events of this configuration, by name or ARN."),
         ),
         answers={"200": _STREAM}, errors="400 503",
     ),
     Operation(
-        "GET", "/metrics", "getMetrics", "Prometheus metrics",
+        "GET", "/metrics", "getMetrics", "Get metrics for Prometheus",
         "Server", lambda at: Routes(at.services).metrics,
         rights=_SEEN, answers={"200": content(_TEXT, "text/plain")},
     ),
     Operation(
-        "GET", "/healthz", "getHealth", "Does the process live?",
+        "GET", "/healthz", "getHealth", "Get whether the server is alive",
         "Server", lambda at: Routes(at.services).healthz,
         rights="anyone", answers={"200": _ANY},
     ),
     Operation(
-        "GET", "/readyz", "getReadiness", "Does it take tickets?",
+        "GET", "/readyz", "getReadiness", "Get whether the server takes tickets",
         "Server", lambda at: Routes(at.services).readyz,
         rights="anyone", answers={"200": _ANY, "503": _ANY},
     ),
     Operation(
-        "GET", "/docs", "getApiPage", "This document as a page to browse",
+        "GET", "/docs", "getApiPage", "Get this document as a page to browse",
         "Server", lambda _: api_page.get_page,
         rights="anyone", answers={"200": _PAGE, "304": None},
     ),
     Operation(
-        "GET", "/docs/{file}", "getApiPageFile", "A file of that page",
+        "GET", "/docs/{file}", "getApiPageFile", "Get a file of that page",
         "Server", lambda _: api_page.get_file,
         rights="anyone", answers={"200": _FILE, "304": None}, errors="404",
     ),

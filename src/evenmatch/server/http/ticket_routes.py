@@ -221,7 +221,7 @@ class Routes:
                 return json({"status": "not ready"}, 503)
             return json({"status": "not ready", "reason": reason}, 503)
         if self._runtime.draining:
-            reason = "the server is about to stop and takes no new tickets"
+            reason = "the server is shutting down and takes no new tickets"
             return json({"status": "draining", "reason": reason}, 503)
         slow = self._runtime.timings.slow(self._runtime.engine)
         if not slow or principal_of(request.scope).kind == "nobody":
@@ -263,7 +263,7 @@ def later(feature: str) -> Callable[[Request], Any]:
     return handler
 
 
-async def _next_state(follower: Follower, wait: float, known: TicketView) -> Event | None:
+async def _next_state(follower: Follower, wait: float, view: TicketView) -> Event | None:
     """Return the next change of state; leaving one of several queues, or new facts, is none.
 
     Another match in the same state is one: the ticket may lose a proposal and gain the next in one
@@ -273,7 +273,7 @@ async def _next_state(follower: Follower, wait: float, known: TicketView) -> Eve
     until = clock() + wait
     while True:
         event = await follower.next(max(0.0, until - clock()))
-        if event is None or (event.name, event.match) != (known.state, known.match):
+        if event is None or (event.name, event.match) != (view.state, view.match):
             return event
 
 
@@ -330,8 +330,8 @@ def state_of_match(engine: Engine, match_id: str) -> MatchState:
     proposal = engine.tables.proposals.get(match_id)
     if proposal is not None:
         return proposal_state(proposal.match, proposal.accepted, proposal.left)
-    kept = engine.match(match_id)
-    return match_state(kept.match, kept.assignment, kept.outcome, kept.void)
+    kept_match = engine.match(match_id)
+    return match_state(kept_match.match, kept_match.assignment, kept_match.outcome, kept_match.void)
 
 
 # `GET /v1/tickets?player=`: what became of somebody, for those who help players.

@@ -44,7 +44,7 @@ class Drain:
         return len(self._runtime.engine.tables.waiting)
 
     def begin(self, limit: float) -> None:
-        """Refuse new tickets, and stop when nobody waits any more or after `limit` seconds.
+        """Refuse new tickets, and stop when no ticket waits or after `limit` seconds.
 
         A second call sets the limit anew.
         """

@@ -36,7 +36,7 @@ from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.process_setup import prepare_structs
 from evenmatch.server.runtime.recovery import ShardPlan, check_waiting
 from evenmatch.server.runtime.runtime import Runtime
-from evenmatch.server.views.switchback import as_played, next_turn
+from evenmatch.server.views.switchback import next_turn, with_current_policies
 from evenmatch.wire.operate import ConfigChanged, ConfigState, QueuePaused, QueuePolicy, QueueShadow
 
 SERVER_DIFFERS = (
@@ -60,7 +60,7 @@ class OperatorControls:
         self._given = runtime.plan.queues
 
     async def present(self) -> ConfigState:
-        """Return the configuration in force."""
+        """Return the configuration that is in force."""
         tables = await self._tables()
         stored = self._runtime.versions.in_force(tables)
         source = "file" if stored is None else stored.by
@@ -98,8 +98,10 @@ class OperatorControls:
             await asyncio.to_thread(self._check_sent, document)
             document = self._with_configurations(document, tables)
             found = await asyncio.to_thread(self._parse, document)
-            given = self._configure(tables, found.queues, found.seed)
-            done = await self._bring(given, tables, changeable(document), by=by, dry_run=dry_run)
+            configuration = self._configure(tables, found.queues, found.seed)
+            done = await self._bring(
+                configuration, tables, changeable(document), by=by, dry_run=dry_run
+            )
             return msgspec.structs.replace(done, at_restart=found.at_restart)
 
     def document(self) -> dict[str, Any] | None:
@@ -123,14 +125,17 @@ class OperatorControls:
             tables = await self._tables()
             document = self._document(tables)
             if document is None:
-                raise ConfigError("the server was started without a CONFIG file, so it keeps none")
+                raise ConfigError(
+                    "the server was started without a CONFIG file, so it has no configuration "
+                    "to show"
+                )
             document = {**document, GAMELIFT: change(document.get(GAMELIFT, {}))}
             found = await asyncio.to_thread(self._parse, document)
-            given = self._configure(tables, found.queues, found.seed)
-            return await self._bring(given, tables, document, by=by, is_news=True)
+            configuration = self._configure(tables, found.queues, found.seed)
+            return await self._bring(configuration, tables, document, by=by, is_news=True)
 
     async def pause(self, queue: str, paused: bool) -> QueuePaused:
-        """Let a queue take no tickets and make no matches, or let it go on."""
+        """Stop a queue from taking tickets and making matches, or let it go on."""
         async with self._lock:
             tables = await self._tables()
             _queue_of(tables, queue)
@@ -138,8 +143,8 @@ class OperatorControls:
                 names = {*tables.paused, queue} if paused else {*tables.paused} - {queue}
                 pause = tuple(name for name in tables.queues if name in names)
                 queues = tuple(tables.queues.values())
-                given = msgspec.structs.replace(self._again(tables, queues), pause=pause)
-                await self._runtime.ask(given)
+                configuration = msgspec.structs.replace(self._again(tables, queues), pause=pause)
+                await self._runtime.ask(configuration)
                 log.warning("queue_paused" if paused else "queue_resumed", queue=queue)
             return QueuePaused(queue, paused)
 
@@ -167,7 +172,7 @@ class OperatorControls:
             tables = await self._tables()
             if key == "policy" and _queue_of(tables, queue).switchback is not None:
                 raise ConfigError(
-                    f"the policies of queue {queue} take turns: change switchback with "
+                    f"queue {queue} has a switchback of several policies: change it with "
                     f"PUT /v1/config"
                 )
             _queue_of(tables, queue)
@@ -179,17 +184,17 @@ class OperatorControls:
                 document = _with_key(document, queue, key, value)
                 found = await asyncio.to_thread(self._parse, document)
                 queues, seed = found.queues, found.seed
-            given = self._configure(tables, queues, seed)
-            return (await self._bring(given, tables, document, by=by)).version
+            configuration = self._configure(tables, queues, seed)
+            return (await self._bring(configuration, tables, document, by=by)).version
 
     async def take_turns(self) -> None:
-        """Bring the policies into force whose turn it is, where policies take turns."""
+        """Bring into force the policies whose turn it is."""
         async with self._lock:
             tables = await self._tables()
-            queues = as_played(tables.queues.values(), self._runtime.now())
-            given = self._again(tables, queues)
-            if _changes(given, tables):
-                await self._runtime.ask(given)
+            queues = with_current_policies(tables.queues.values(), self._runtime.now())
+            configuration = self._again(tables, queues)
+            if _changes(configuration, tables):
+                await self._runtime.ask(configuration)
                 log.info("policies_took_turns", policies={q.name: q.policy for q in queues})
 
     async def watch_turns(self) -> None:
@@ -198,7 +203,7 @@ class OperatorControls:
             runtime = self._runtime
             queues = tuple(runtime.engine.tables.queues.values())
             now = runtime.now()
-            if runtime.failure is None and as_played(queues, now) != queues:
+            if runtime.failure is None and with_current_policies(queues, now) != queues:
                 try:
                     await self.take_turns()
                 except MatchmakingError as error:
@@ -229,17 +234,19 @@ class OperatorControls:
             plan, queues=found.queues, seed=found.seed, document=changeable(document)
         )
         check_waiting(tables, plan)
-        given = self._configure(tables, found.queues, found.seed)
+        configuration = self._configure(tables, found.queues, found.seed)
         expired = overdue = 0
-        if _changes(given, tables) or tables.configured_by:
-            overdue = (await self._try_out(given, tables)).overdue
+        if _changes(configuration, tables) or tables.configured_by:
+            overdue = (await self._try_out(configuration, tables)).overdue
             if whole is document:
-                await runtime.versions.set_aside(given.version)
+                await runtime.versions.set_aside(configuration.version)
             else:
                 kept, base = changeable(whole), digest(plan.document)
-                stored = StoredConfiguration(given.version, runtime.wall(), RELOAD, base, kept)
+                stored = StoredConfiguration(
+                    configuration.version, runtime.wall(), RELOAD, base, kept
+                )
                 await runtime.versions.write(stored)
-            expired, _ = _counts(await self._hand_in(given))
+            expired, _ = _counts(await self._hand_in(configuration))
         runtime.plan = plan
         later = list(found.at_restart)
         log.info(
@@ -253,7 +260,7 @@ class OperatorControls:
 
     async def _bring(
         self,
-        given: Configure,
+        configuration: Configure,
         tables: Tables,
         document: dict[str, Any] | None,
         *,
@@ -261,14 +268,14 @@ class OperatorControls:
         dry_run: bool = False,
         is_news: bool = False,
     ) -> ConfigChanged:
-        names = tuple(queue.name for queue in given.queues)
-        foreseen = await self._try_out(given, tables)
+        names = tuple(queue.name for queue in configuration.queues)
+        foreseen = await self._try_out(configuration, tables)
         same = ConfigChanged(tables.version, dry_run, names, *msgspec.structs.astuple(foreseen))
         if dry_run:
             return same
         versions, plan = self._runtime.versions, await self._with_file(document)
         base = digest(plan.document)
-        if not _changes(given, tables) and not is_news:
+        if not _changes(configuration, tables) and not is_news:
             stored = versions.in_force(tables)
             if stored is not None and document is not None and document == plan.document:
                 stored = msgspec.structs.replace(stored, base=base, config=document)
@@ -276,20 +283,26 @@ class OperatorControls:
             self._runtime.plan = plan
             return same
         if document is not None:
-            stored = StoredConfiguration(given.version, self._runtime.wall(), by, base, document)
+            stored = StoredConfiguration(
+                configuration.version, self._runtime.wall(), by, base, document
+            )
             await versions.write(stored)
         try:
-            expired, left = _counts(await self._hand_in(msgspec.structs.replace(given, by=by)))
+            expired, left = _counts(
+                await self._hand_in(msgspec.structs.replace(configuration, by=by))
+            )
         except JournalError:
             # The journal may have it all the same: the version must stay readable.
             raise
         except MatchmakingError:
-            await versions.set_aside(given.version)
+            await versions.set_aside(configuration.version)
             raise
-        self._runtime.plan = msgspec.structs.replace(plan, queues=given.queues, seed=given.seed)
+        self._runtime.plan = msgspec.structs.replace(
+            plan, queues=configuration.queues, seed=configuration.seed
+        )
         ended = {"expired": expired, "overdue": foreseen.overdue}
-        log.warning("configuration_changed", version=given.version, by=by, **ended)
-        return ConfigChanged(given.version, False, names, expired, left, foreseen.overdue)
+        log.warning("configuration_changed", version=configuration.version, by=by, **ended)
+        return ConfigChanged(configuration.version, False, names, expired, left, foreseen.overdue)
 
     async def _with_file(self, document: dict[str, Any] | None) -> ShardPlan:
         """Return the plan; if a change is the edited CONFIG file, with the file as it is now.
@@ -304,20 +317,20 @@ class OperatorControls:
             return plan
         return msgspec.structs.replace(plan, document=in_file)
 
-    async def _try_out(self, given: Configure, tables: Tables) -> ConfigurationEffect:
+    async def _try_out(self, configuration: Configure, tables: Tables) -> ConfigurationEffect:
         """Return what a change would do.
 
         Raises:
             ConfigError: It cannot come into force.
             NotSupported: Nodes of an older version could not read it.
         """
-        self._runtime.check_format(given)
-        self._runtime.engine.ladders.check(given.queues)
-        return await asyncio.to_thread(try_out, given, tables)
+        self._runtime.check_format(configuration)
+        self._runtime.engine.ladders.check(configuration.queues)
+        return await asyncio.to_thread(try_out, configuration, tables)
 
-    async def _hand_in(self, given: Configure) -> Record:
+    async def _hand_in(self, configuration: Configure) -> Record:
         now = self._runtime.now()
-        record: Record = await self._runtime.ask(msgspec.structs.replace(given, now=now))
+        record: Record = await self._runtime.ask(msgspec.structs.replace(configuration, now=now))
         return record
 
     async def _tables(self) -> Tables:
@@ -367,7 +380,7 @@ class OperatorControls:
         later = edited(plan.settings, settings) if "server" in document else ()
         # A policy that no queue had before brings types of its own, for several threads.
         prepare_structs()
-        return _ParsedConfiguration(plan.changed(queues), seed, later)
+        return _ParsedConfiguration(plan.changed_queues(queues), seed, later)
 
     def _check_sent(self, document: Mapping[str, Any]) -> None:
         """Refuse what may come from a file alone: other settings, code, other files.
@@ -384,7 +397,7 @@ class OperatorControls:
         try:
             check_files(changeable(document))
         except RecursionError:
-            raise ConfigError("must not nest tables and lists this deep") from None
+            raise ConfigError("must not nest tables and lists this deeply") from None
 
     def _again(self, tables: Tables, queues: tuple[Queue, ...]) -> Configure:
         """Return the same configuration under its number, but for what its shell changes."""
@@ -395,7 +408,7 @@ class OperatorControls:
         names = {queue.name for queue in queues}
         paused = tuple(name for name in tables.paused if name in names)
         now = self._runtime.now()
-        return Configure(now, as_played(queues, now), seed, tables.version + 1, paused)
+        return Configure(now, with_current_policies(queues, now), seed, tables.version + 1, paused)
 
 
 class _ParsedConfiguration(NamedTuple):
@@ -427,8 +440,10 @@ def _extract(engine: Engine) -> Tables:
     )
 
 
-def _changes(given: Configure, tables: Tables) -> bool:
-    return given.queues != tuple(tables.queues.values()) or given.seed != tables.seed
+def _changes(configuration: Configure, tables: Tables) -> bool:
+    return (
+        configuration.queues != tuple(tables.queues.values()) or configuration.seed != tables.seed
+    )
 
 
 def _counts(record: Record) -> tuple[int, int]:

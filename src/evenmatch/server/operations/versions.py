@@ -53,7 +53,7 @@ KEYS = ("seed", "queue", GAMELIFT)
 
 
 class StoredConfiguration(msgspec.Struct, frozen=True):
-    """A configuration that came over HTTP.
+    """A configuration that was set over HTTP.
 
     Args:
         version: Its number in the journal.
@@ -72,12 +72,12 @@ class StoredConfiguration(msgspec.Struct, frozen=True):
     config: dict[str, Any]
     sum: str = ""
 
-    def summed(self) -> StoredConfiguration:
+    def with_digest(self) -> StoredConfiguration:
         """Return it with its digest."""
         return msgspec.structs.replace(self, sum=self._sum())
 
     def is_intact(self) -> bool:
-        """Return whether it is what was written."""
+        """Return whether it is as it was written."""
         return self.sum in ("", self._sum())
 
     def _sum(self) -> str:
@@ -165,7 +165,7 @@ class Versions:
             StaleOwner: The shard is another server's by now; nothing was changed.
             JournalUnavailable: The disk or the store does not take it.
         """
-        body = msgspec.json.format(msgspec.json.encode(stored.summed()), indent=2)
+        body = msgspec.json.format(msgspec.json.encode(stored.with_digest()), indent=2)
         path = self.path(stored.version)
         if self._store is not None:
             await self._replace(self._store, stored.version, lambda _: body)
@@ -179,7 +179,7 @@ class Versions:
         self._known.pop(stored.version - KEPT, None)
 
     async def set_aside(self, version: int) -> None:
-        """Let a version count no more; what it was is kept.
+        """Keep a version, but stop using it.
 
         Raises:
             StaleOwner: The shard is another server's by now; nothing was changed.
@@ -201,10 +201,10 @@ class Versions:
         """Change a document, unless somebody else owns the shard when it has been read."""
         name = self._name_of(version)
         for _ in range(TRIES):
-            found = await asyncio.to_thread(store.get, name)
+            document = await asyncio.to_thread(store.get, name)
             await self.confirm()
-            body = change(None if found is None else found.body)
-            expected = MISSING if found is None else found.revision
+            body = change(None if document is None else document.body)
+            expected = MISSING if document is None else document.revision
             if body is None:
                 return
             if await asyncio.to_thread(store.put, name, body, expected) is not None:
@@ -245,7 +245,7 @@ def _undone(body: bytes | None) -> bytes | None:
         stored = msgspec.json.decode(body, type=StoredConfiguration)
     except msgspec.MsgspecError:
         return None
-    gone = msgspec.structs.replace(stored, by=UNDONE).summed()
+    gone = msgspec.structs.replace(stored, by=UNDONE).with_digest()
     return msgspec.json.format(msgspec.json.encode(gone), indent=2)
 
 
@@ -255,7 +255,7 @@ def _numbers(names: Iterable[str]) -> list[int]:
     return sorted(int(stem) for stem in stems if stem.isdigit())
 
 
-async def chosen(plan: ShardPlan, versions: Versions, tables: Tables) -> ShardPlan:
+async def plan_in_force(plan: ShardPlan, versions: Versions, tables: Tables) -> ShardPlan:
     """Return the plan with the configuration that is to be in force after a restart.
 
     Args:
@@ -294,11 +294,13 @@ async def chosen(plan: ShardPlan, versions: Versions, tables: Tables) -> ShardPl
         instead_of=str(plan.file),
         choose="--config-from file undoes the change",
     )
-    return msgspec.structs.replace(plan, queues=plan.own(queues), seed=seed, set_by=stored.by)
+    return msgspec.structs.replace(
+        plan, queues=plan.own_queues(queues), seed=seed, set_by=stored.by
+    )
 
 
 def read_anew(plan: ShardPlan) -> ShardPlan:
-    """Return the plan with the queues of the CONFIG file as it is now.
+    """Return the plan with the queues of the CONFIG file as it reads now.
 
     Another node may have brought it into force since this one was started, at SIGHUP. A file that
     cannot be used changes nothing.
@@ -309,7 +311,7 @@ def read_anew(plan: ShardPlan) -> ShardPlan:
         document = load_document(plan.file)
         queues, _, seed = server_of({"server": {}, **document}, plan.folder)
         check_hooks(queues, plan.settings)
-        own = plan.changed(queues)
+        own = plan.changed_queues(queues)
         if not plan.layout and len(shards_of(queues)) > 1:
             raise ConfigError("it has several shards by its groups now: start each node again")
     except ConfigError as error:

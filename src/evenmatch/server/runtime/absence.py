@@ -1,4 +1,4 @@
-"""The time of an absence, given back to those who are asked for acceptance."""
+"""Extends ready-checks by the time for which nobody could answer them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from evenmatch.model.inputs import Prolong
 
 
 def more_time(proposal: Proposal, ticket_id: str, now: float, grace: float) -> float:
-    """Return how much longer somebody who is asked has to answer, after an absence; seconds.
+    """Return how many more seconds a player has to answer after an absence of the server.
 
     Nobody has more time than all are asked with and `grace`, whatever they were given before.
 
@@ -25,7 +25,7 @@ def more_time(proposal: Proposal, ticket_id: str, now: float, grace: float) -> f
 
 
 def time_back(tables: Tables, now: float, grace: float) -> list[Prolong]:
-    """Return what gives those who are asked for acceptance the time of an absence back.
+    """Return the inputs that give players the time of an absence back.
 
     The first input is at the instant at which the server went away: no deadline since has fired.
     The others are at the present one, so that the journal says that this absence is made up for:

@@ -26,9 +26,9 @@ def resolve(future: asyncio.Future[AnswerOrError], answer: Answer) -> None:
         future.set_result((answer.value, answer.error))
 
 
-def value_of(told: AnswerOrError) -> Any:
+def value_of(answer: AnswerOrError) -> Any:
     """Return an answer's value, or raise its error."""
-    value, error = told
+    value, error = answer
     if error is not None:
         raise error
     return value
@@ -38,18 +38,18 @@ def ignore(answer: Answer) -> None:
     """Take an answer that nobody waits for."""
 
 
-def is_repeat(shard: Shard, given: Enqueue) -> bool:
+def is_repeat(shard: Shard, enqueue: Enqueue) -> bool:
     """Return whether a request has been answered before, so that it makes no ticket now."""
     try:
-        return shard.answered_before(given) is not None
+        return shard.answered_before(enqueue) is not None
     except KeyReused:
         return True
 
 
 class CallbackPort:
-    """What hands in inputs and takes questions by callback, for those who would rather await."""
+    """Hands in inputs and questions by callback, for callers who would rather await."""
 
-    def handle(self, given: Input, to: Callable[[Answer], None]) -> None:
+    def handle(self, input_: Input, to: Callable[[Answer], None]) -> None:
         """Hand an input in; `to` is called with the answer when it is durable."""
         raise NotImplementedError
 
@@ -57,10 +57,10 @@ class CallbackPort:
         """Ask the engine; `to` is called with the answer when what it rests on is durable."""
         raise NotImplementedError
 
-    async def ask(self, given: Input) -> Any:
+    async def ask(self, input_: Input) -> Any:
         """Hand an input in and return the value of its answer, or raise its error."""
         future: asyncio.Future[AnswerOrError] = asyncio.get_running_loop().create_future()
-        self.handle(given, partial(resolve, future))
+        self.handle(input_, partial(resolve, future))
         return value_of(await future)
 
     async def look(

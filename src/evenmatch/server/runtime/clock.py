@@ -1,4 +1,4 @@
-"""The clocks of a server, and that of a shard: engine time, on the engine's grid of instants."""
+"""The clocks of a server and of a shard: engine time, on the engine's grid of instants."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RETURN_SECONDS = 30.0
 
 
 class Clocks(msgspec.Struct, frozen=True):
-    """Where a server gets the time from; who runs it in virtual time hands in others.
+    """Where a server reads the time; a server in virtual time gets other clocks.
 
     The event loop has a clock of its own for its timers, which runs like `monotonic`.
 
@@ -108,7 +108,7 @@ class Timer:
         self._handle = asyncio.get_running_loop().call_later(delay, self._call)
 
     def disarm(self) -> None:
-        """Do not fire."""
+        """Cancel the call."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None

@@ -70,7 +70,7 @@ def game(plan: ShardPlan, tenant: str = "") -> Game:
         if store is not None:
             store.close()
         raise
-    plan = msgspec.structs.replace(plan, keyed=accounts.is_keyed)
+    plan = msgspec.structs.replace(plan, has_keys=accounts.is_keyed)
     if plan.journal:
         plan = msgspec.structs.replace(plan, owner=owner_of(plan.data))
     return Game(plan, accounts, tenant)
@@ -89,7 +89,7 @@ def _beside(plan: ShardPlan, tenant: str) -> tuple[Path | None, StoreThread | No
 
 
 class Games:
-    """The games of one process at work.
+    """The running games of one process.
 
     Args:
         games: At least one.
@@ -171,14 +171,14 @@ class Games:
 
     @property
     def late(self) -> float:
-        """Return for how many seconds the loop has not come round; any thread may ask."""
+        """Return for how many seconds the event loop has not run; any thread may ask."""
         return max(each.runtime.lag.present for each in self.services)
 
     async def refresh(self) -> None:
         """Take keys and CONFIG as they are now: the games may have stood by for long."""
         for each in self.services:
             plan = await asyncio.to_thread(read_anew, each.runtime.plan)
-            each.runtime.plan = msgspec.structs.replace(plan, keyed=self.gate.is_keyed)
+            each.runtime.plan = msgspec.structs.replace(plan, has_keys=self.gate.is_keyed)
 
     async def start(self) -> None:
         """Start all games; if one cannot, none runs.
@@ -217,7 +217,7 @@ class Games:
         await asyncio.gather(*ends)
 
     async def follow(self, *, anew: bool = False) -> None:
-        """Read what another server has written since, before all start.
+        """Read what another server has written since, before the games start.
 
         Args:
             anew: Begin with the newest snapshots.
@@ -237,7 +237,7 @@ class Games:
             await each.runtime.raise_format()
 
     async def leave(self) -> None:
-        """Give the games to other nodes: there are none."""
+        """Do nothing: there are no other nodes to give the games to."""
 
     def close(self) -> None:
         """End streams and long polls."""
@@ -256,7 +256,7 @@ class Games:
             services.metrics.turned_away(reason)
 
     def drain(self) -> None:
-        """Take no new tickets, and end when nobody waits any more."""
+        """Take no new tickets, and end when no ticket waits any more."""
         for services in self.services:
             services.drain.begin(services.runtime.plan.settings.drain_max)
 
@@ -279,8 +279,8 @@ class Games:
         def keys_changed() -> None:
             services.followers.cut_all()
             runtime = services.runtime
-            if accounts.is_keyed and not runtime.plan.keyed:
-                runtime.plan = msgspec.structs.replace(runtime.plan, keyed=True)
+            if accounts.is_keyed and not runtime.plan.has_keys:
+                runtime.plan = msgspec.structs.replace(runtime.plan, has_keys=True)
                 task = asyncio.create_task(_note_keys(runtime))
                 self._first_keys.add(task)
                 task.add_done_callback(self._first_keys.discard)
@@ -294,7 +294,7 @@ class Games:
         )
 
     def check_given_up(self) -> None:
-        """Raise what a game was given up for.
+        """Raise the error for which a game was given up.
 
         Raises:
             JournalUnavailable: One was.

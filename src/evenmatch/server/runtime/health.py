@@ -1,4 +1,4 @@
-"""Whether the process lives, answered by a thread and at a port of its own.
+"""Answers whether the process is alive, from a thread and a port of its own.
 
 The event loop answers `/healthz` too, between other work. A policy that computes for seconds in
 Python keeps the loop from it, and whoever watches the process would end a server that is only busy.
@@ -52,11 +52,11 @@ class Health:
         self._thread = threading.Thread(target=self._run, name="health", daemon=True)
 
     def begin(self) -> None:
-        """Answer from now on."""
+        """Start answering."""
         self._thread.start()
 
     def end(self) -> None:
-        """Answer no more."""
+        """Stop answering."""
         with suppress(RuntimeError):  # its loop has ended by itself
             self._loop.call_soon_threadsafe(self._over.set)
         self._thread.join(CLOSE_SECONDS)

@@ -32,7 +32,7 @@ BEFOREHAND = "`evenmatch warm` does this beforehand"
 
 
 def warm_up(plan: ShardPlan) -> None:
-    """Load what the queues need, so that nothing of it is left for the moment of taking over."""
+    """Load what the queues need, so that taking over does not have to."""
     make = pools_of(plan.seed)
     for queue in plan.queues:
         with suppress(MatchmakingError):
@@ -40,31 +40,31 @@ def warm_up(plan: ShardPlan) -> None:
 
 
 def must_compile(plans: Sequence[ShardPlan]) -> bool:
-    """Load what the queues need, and return whether something of it has to be compiled first.
+    """Load what the queues need, and return whether some of it must be compiled first.
 
     Where nothing can be kept, it is compiled here and now.
     """
     for plan in plans:
         warm_up(plan)
-    if kernel.deferred and _can_keep():
+    if kernel.deferred_kernels and _can_keep():
         return True
     kernel.settle()
     return False
 
 
-def try_out(given: Configure, tables: Tables) -> ConfigurationEffect:
+def try_out(configuration: Configure, tables: Tables) -> ConfigurationEffect:
     """Return what a change would do, with all at hand by then that its queues run.
 
     Raises:
         ConfigError: It cannot come into force.
     """
-    foreseen = foresee(given, tables, pools_of(given.seed))
+    foreseen = foresee(configuration, tables, pools_of(configuration.seed))
     kernel.settle()
     return foreseen
 
 
 class KernelCompilation:
-    """The work, and what is told of it.
+    """Compiles kernels, and logs its progress.
 
     Args:
         plans: What the server is to run.
@@ -98,13 +98,13 @@ class KernelCompilation:
             kernel.settle()
 
     def stop(self) -> None:
-        """End the work soon."""
+        """Stop compiling soon."""
         self._is_stopped = True
         if self._warming is not None:
             self._warming.stop()
 
     async def say(self) -> None:
-        """Write to the log how far it is, again and again."""
+        """Log the progress again and again."""
         while True:
             log.info("compiling", detail=str(self))
             await asyncio.sleep(SAY_EVERY)

@@ -32,7 +32,7 @@ SLOTS = 12
 
 
 class RecentDurations:
-    """How many durations there were lately, how many of them too long, and the longest.
+    """How many durations there were recently, how many of them too long, and the longest.
 
     Args:
         seconds: What counts as lately.
@@ -98,17 +98,17 @@ class Lag:
 
     @property
     def present(self) -> float:
-        """Return for how long the loop has not come round; any thread may ask."""
+        """Return for how long the loop has not run; any thread may ask."""
         return max(0.0, self._monotonic() - self._due_at) if self._timer else 0.0
 
     def begin(self, then: Callable[[], None]) -> None:
-        """Measure from now on; `then` is called each time that the loop comes round."""
+        """Start measuring; `then` is called each time that the loop runs."""
         self._then = then
         self._seen_at = self._monotonic()
         self._arm()
 
     def end(self) -> None:
-        """Measure no more."""
+        """Stop measuring."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

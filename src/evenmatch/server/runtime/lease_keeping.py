@@ -1,4 +1,4 @@
-"""The lease of a shard whose journal is not in the data directory: waiting for it, keeping it.
+"""Waits for, and keeps, the lease of a shard whose journal is not in the data directory.
 
 A journal in the data directory needs neither: the lock on the directory keeps others out.
 
@@ -73,7 +73,7 @@ def owner_of(data: Path | None) -> str:
 
 
 class Claim(NamedTuple):
-    """What a server asks for.
+    """What a server asks the journal for.
 
     Args:
         shard: Which one.
@@ -147,7 +147,7 @@ class LeaseKeeper:
 
     @property
     def is_over(self) -> bool:
-        """Return whether somebody else may own the shard by now; False where no lease is kept."""
+        """Return whether another server may own the shard by now; False where no lease is kept."""
         return self._clock() >= self._until
 
     @property
@@ -169,13 +169,13 @@ class LeaseKeeper:
         self._task = asyncio.create_task(self._renew(epoch, asked_at))
 
     def stop(self) -> None:
-        """Renew it no more."""
+        """Stop renewing it."""
         if self._task is not None:
             self._task.cancel()
             self._task = None
 
     async def release(self) -> None:
-        """Let the next server begin at once, if a lease was kept here.
+        """Let the next server begin at once, if a lease is kept here.
 
         What nobody could be told is over after its time anyway.
         """
@@ -218,7 +218,9 @@ class LeaseKeeper:
                 continue
             if present != epoch:
                 # Somebody else had it meanwhile, and may have written.
-                self._lost(JournalUnavailable("the lease was lost for a while; try again"))
+                self._lost(
+                    JournalUnavailable("the server had lost its lease for a while; try again")
+                )
                 return
             self._until = asked_at + self._claim.counted
             pause, is_late = each, False

@@ -1,4 +1,4 @@
-"""Where the server writes what people should know: lines of JSON on standard error."""
+"""The server's log: lines of JSON on standard error."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ log = cast(
 
 
 class FaultLog:
-    """Logs what goes wrong in policies, each fault once."""
+    """Logs faults of policies, each one once."""
 
     def __init__(self) -> None:
         self._known: list[PolicyError] = []
 
     def forget(self) -> None:
-        """Tell of everything anew: the matchers are new."""
+        """Log every fault again: the matchers are new."""
         self._known = []
 
     def tell(self, engine: Engine) -> None:
-        """Log what has come since the last time."""
+        """Log the faults since the last call."""
         known, self._known = self._known, engine.faults
         for fault in self._known:
             if fault not in known:
@@ -97,7 +97,7 @@ class Relay(logging.Handler):
 
 
 def relay_libraries() -> None:
-    """Have the log tell what libraries say, instead of plain text on standard error."""
+    """Send the log messages of libraries to the log, instead of plain text on standard error."""
     root = logging.getLogger()
     if not any(isinstance(each, Relay) for each in root.handlers):
         root.addHandler(Relay())

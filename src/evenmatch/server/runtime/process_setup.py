@@ -41,7 +41,7 @@ def raise_file_limit() -> None:
 
 
 def calm_collector() -> None:
-    """Keep the garbage collector from walking over all tickets again and again.
+    """Keep the garbage collector from walking over all tickets repeatedly.
 
     Tickets form no cycles, so there is little for it to find; a full walk over 100,000 of them
     would stop the server for 0.4 s.
@@ -92,7 +92,7 @@ def share_interpreter() -> None:
 
 
 def return_large_buffers() -> bool:
-    """Have the memory of large buffers go back to the system as soon as they are freed.
+    """Return the memory of large buffers to the system as soon as they are freed.
 
     glibc raises its threshold for that with every large buffer that is freed, up to 32 MB; from
     then on the next one grows the heap, which small things that stay keep from shrinking again:

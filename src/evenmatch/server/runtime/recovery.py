@@ -30,7 +30,7 @@ from evenmatch.engine.state.state import Tables
 from evenmatch.errors import ConfigError, JournalCorrupt
 from evenmatch.journals.backup import had_keys
 from evenmatch.journals.base import Entry, Journal, Segment, StoredSnapshot, format_of
-from evenmatch.journals.opening import shown
+from evenmatch.journals.opening import without_password
 from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import DAY, Queue
 from evenmatch.model.shards import ShardPart, shards_of
@@ -56,7 +56,7 @@ APPLIED_AT_ONCE = 200
 
 
 class ShardPlan(msgspec.Struct, frozen=True):
-    """What a shard is to run.
+    """What a shard runs.
 
     Args:
         queues: The configuration.
@@ -73,7 +73,7 @@ class ShardPlan(msgspec.Struct, frozen=True):
         data: The data directory, where later configurations are kept.
         config_from: Which configuration counts where that of the data directory is another one
             than the file's: `file`, `data`, or `auto`, which refuses where both were changed.
-        keyed: Whether callers need keys or tokens.
+        has_keys: Whether callers need keys or tokens.
         may_be_open: Start without keys also where the journal was written with some.
         journal: Address of the journal, where it is not a file in the data directory.
         waits: Wait at the start for as long as another server holds the shard.
@@ -96,7 +96,7 @@ class ShardPlan(msgspec.Struct, frozen=True):
     data: Path | None = None
     config_from: ConfigFrom = "auto"
     set_by: str = ""
-    keyed: bool = False
+    has_keys: bool = False
     may_be_open: bool = False
     journal: str = ""
     waits: bool = False
@@ -109,8 +109,8 @@ class ShardPlan(msgspec.Struct, frozen=True):
         """Return the folder from which file names in the configuration count."""
         return None if self.file is None else self.file.parent
 
-    def own(self, queues: tuple[Queue, ...]) -> tuple[Queue, ...]:
-        """Return those queues of a configuration that this shard has.
+    def own_queues(self, queues: tuple[Queue, ...]) -> tuple[Queue, ...]:
+        """Return those queues of a configuration that belong to this shard.
 
         Raises:
             ConfigError: The configuration has other shards than the nodes were started with.
@@ -121,34 +121,33 @@ class ShardPlan(msgspec.Struct, frozen=True):
         known = {each.name: (each.groups, each.split) for each in self.layout}
         if found != known:
             raise ConfigError(
-                f"this configuration has the shards {', '.join(found)} by its groups and splits, "
-                f"and the nodes run {', '.join(known)}, or divide them in another way: change "
-                f"CONFIG on all nodes, and start each again"
+                f"the groups and splits of this configuration make the shards {', '.join(found)}, "
+                f"but the nodes run {', '.join(known)}, or divide them differently: change CONFIG "
+                f"on all nodes, and restart each"
             )
         groups, _ = known[self.shard]
         return tuple(queue for queue in queues if queue.group in groups)
 
-    def changed(self, queues: tuple[Queue, ...]) -> tuple[Queue, ...]:
-        """Return those queues of a changed configuration that this shard has.
+    def changed_queues(self, queues: tuple[Queue, ...]) -> tuple[Queue, ...]:
+        """Return those queues of a changed configuration that belong to this shard.
 
         Raises:
             ConfigError: It has other shards than the nodes were started with, or a queue for which
                 they know no shard.
         """
-        own = self.own(queues)
+        own = self.own_queues(queues)
         known = {name for part in self.layout for name in part.queues if part.name == self.shard}
         for queue in own if self.layout else ():
             if queue.name not in known:
                 raise ConfigError(
-                    f"queue {queue.name} is new in its group, and the nodes find the shard only of "
-                    f"queues that they were started with: add it to CONFIG on all nodes, and start "
-                    f"each again"
+                    f"queue {queue.name} is new, and the nodes know only the shards of queues that "
+                    f"they were started with: add it to CONFIG on all nodes, and restart each"
                 )
         return own
 
 
 class Rebuilt(msgspec.Struct):
-    """An engine with what a journal holds, not yet resumed, which may read on.
+    """An engine rebuilt from a journal and not yet resumed, which may read on.
 
     Whoever reads on may be cancelled between two records, so the last one changes with the engine.
 
@@ -174,11 +173,11 @@ class Rebuilt(msgspec.Struct):
 
 
 class OtherPast(JournalCorrupt):
-    """What was read of a journal is not what it holds now: a copy was restored meanwhile."""
+    """The journal no longer holds what was read from it: a copy was restored meanwhile."""
 
 
 class RecoveredEngine(msgspec.Struct, frozen=True):
-    """An engine with all that its journal holds, and what is needed to write on.
+    """An engine with all that its journal holds, and what writing on needs.
 
     Args:
         engine: Resumed.
@@ -205,7 +204,7 @@ async def recover(
     *,
     wall: Callable[[], float] = time.time,
     granted: Callable[[int], None] = lambda _: None,
-    known: Rebuilt | None = None,
+    rebuilt: Rebuilt | None = None,
 ) -> RecoveredEngine:
     """Take the shard over and rebuild its engine: the newest snapshot, then the records after it.
 
@@ -216,7 +215,7 @@ async def recover(
         wall: Unix time.
         granted: Called with the epoch when the lease is granted, before anything is read: reading
             may take longer than a lease.
-        known: What was read of it while another owner wrote.
+        rebuilt: What was read of it while another owner wrote.
 
     Raises:
         StaleOwner: Another owner holds the shard.
@@ -224,13 +223,13 @@ async def recover(
     """
     epoch = await journal.lease(plan.shard, plan.owner, plan.lease_seconds)
     granted(epoch)
-    if known is not None and not known.can_be_checked:
+    if rebuilt is not None and not rebuilt.can_be_checked:
         # It ends with a snapshot whose record is gone, so nothing tells whether it still counts.
-        known = None
+        rebuilt = None
     try:
-        found = await rebuild(journal, plan, watch, known)
+        found = await rebuild(journal, plan, watch, rebuilt)
     except JournalCorrupt:
-        if known is None:
+        if rebuilt is None:
             raise
         # Whoever read too slowly misses records that two snapshots cover.
         found = await rebuild(journal, plan, watch)
@@ -266,7 +265,7 @@ async def rebuild(
     journal: Journal,
     plan: ShardPlan,
     watch: Watch | None = None,
-    known: Rebuilt | None = None,
+    rebuilt: Rebuilt | None = None,
 ) -> Rebuilt:
     """Return an engine with all that a journal holds, which nobody may change that way.
 
@@ -274,26 +273,26 @@ async def rebuild(
         journal: Where the records are.
         plan: What to run.
         watch: Put around each matcher.
-        known: What was read before; it reads on.
+        rebuilt: What was read before; it reads on.
 
     Raises:
         JournalError: The journal cannot be read, or is damaged.
     """
-    if known is not None:
+    if rebuilt is not None:
         try:
-            return await _read_on(journal, plan.shard, known)
+            return await _read_on(journal, plan.shard, rebuilt)
         except OtherPast:
             log.warning("journal_has_another_past", shard=plan.shard, consequence="read anew")
     return await _read_on(journal, plan.shard, await _from_snapshot(journal, plan, watch))
 
 
-async def _read_on(journal: Journal, shard: str, found: Rebuilt) -> Rebuilt:
+async def _read_on(journal: Journal, shard: str, rebuilt: Rebuilt) -> Rebuilt:
     """Fold what the journal has beyond what was read of it.
 
     Raises:
         OtherPast: The last record that was read is another one now; nothing was folded.
     """
-    engine, last = found.engine, found.last
+    engine, last = rebuilt.engine, rebuilt.last
     is_known, count = last is None, 0
     async for entry in journal.read(shard, engine.tables.sequence + is_known):
         if not is_known:
@@ -301,19 +300,19 @@ async def _read_on(journal: Journal, shard: str, found: Rebuilt) -> Rebuilt:
             is_known = True
             continue
         engine.apply(entry.record)
-        found.last, found.events = entry, found.events + len(entry.record.events)
+        rebuilt.last, rebuilt.events = entry, rebuilt.events + len(entry.record.events)
         count += len(entry.record.events)
         if count >= APPLIED_AT_ONCE:
             count = 0
             await asyncio.sleep(0)
     if not is_known:
         _check_past(None, last)
-    return found
+    return rebuilt
 
 
-def _check_past(present: Entry | None, known: Entry | None) -> None:
+def _check_past(present: Entry | None, entry: Entry | None) -> None:
     """Refuse a record that is not the one that was read under its number."""
-    if present != known:
+    if present != entry:
         raise OtherPast("the journal has other records now than were read of it")
 
 
@@ -336,7 +335,7 @@ async def _entry_at(journal: Journal, shard: str, sequence: int) -> Entry | None
 
 
 class Snapshots:
-    """When snapshots of a shard are taken, and which of them may be stored.
+    """Decides when snapshots of a shard are taken, and which may be stored.
 
     A snapshot is taken at once, encoded in a thread, and stored when the journal has its last
     record. A shard that fails meanwhile is rebuilt with another past under the same numbers: its
@@ -374,7 +373,7 @@ class Snapshots:
 
     @property
     def behind(self) -> int:
-        """Return how many durable records the newest snapshot does not cover."""
+        """Return how many durable records the newest snapshot does not include."""
         return self._durable - self._at
 
     def committed(self, sequence: int, events: int = 0) -> None:
@@ -394,7 +393,7 @@ class Snapshots:
             await asyncio.wait([self._begin()])
 
     async def forget(self) -> None:
-        """Throw away what is on its way, because the shard has failed."""
+        """Drop unfinished snapshots, because the shard has failed."""
         self._shard = None
         if self._task is not None:
             self._task.cancel()
@@ -493,14 +492,14 @@ async def _check_keys(journal: Journal, plan: ShardPlan) -> None:
     Raises:
         ConfigError: The keys are missing.
     """
-    if plan.keyed or plan.may_be_open:
+    if plan.has_keys or plan.may_be_open:
         return
     segments = await journal.segments(plan.shard)
     if (segments and segments[-1].keyed) or (plan.data is not None and had_keys(plan.data)):
         where = "the data directory" if plan.data is None else plan.data
         option = f"--data {where}"
         if plan.data is None and plan.journal:
-            where, option = "a data directory", f"--journal {shown(plan.journal)}"
+            where, option = "a data directory", f"--journal {without_password(plan.journal)}"
         raise ConfigError(
             f"this journal was written with keys, and there are none now: copy keys.json (and "
             f"guests.secret) of the old server to {where}, or make a new one with: evenmatch keys "
@@ -560,8 +559,8 @@ async def foresee_against(journal: Journal, plan: ShardPlan) -> tuple[Configurat
     engine.ladders.check(plan.queues)
     _, last_wall = await journal.last(plan.shard)
     now = resumes_at(plan.data, tables, last_wall, time.time())
-    given = Configure(now, plan.queues, plan.seed, tables.version + 1)
-    return foresee(given, tables, pools_of(plan.seed)), len(tables.waiting)
+    configuration = Configure(now, plan.queues, plan.seed, tables.version + 1)
+    return foresee(configuration, tables, pools_of(plan.seed)), len(tables.waiting)
 
 
 def segment_of(
@@ -569,4 +568,4 @@ def segment_of(
 ) -> Segment:
     """Return what says that this version writes a journal from a record on, in a format."""
     policies = {queue.name: queue.policy for queue in plan.queues}
-    return Segment(first_seq, number, evenmatch.__version__, policies, wall, plan.keyed, raised)
+    return Segment(first_seq, number, evenmatch.__version__, policies, wall, plan.has_keys, raised)

@@ -1,4 +1,4 @@
-"""After a restart, players who waited before it have more time to accept a match.
+"""Gives players who waited before a restart more time to accept a match.
 
 A client that has lost its server tries again after a pause, which grows each time, so it may hear
 late of what its player is asked in between. Therefore, for `RETURN_SECONDS` after the server is
@@ -27,7 +27,7 @@ from evenmatch.server.views.followers import TicketFeed
 
 
 class ReturnGrace:
-    """Gives those more time to accept whose clients may not be back yet.
+    """Gives more time to accept to players whose clients may not have reconnected yet.
 
     Args:
         tickets: Knows who follows which ticket now.
@@ -42,11 +42,11 @@ class ReturnGrace:
         self._asked: list[str] = []
 
     def begin(self, runtime: Runtime) -> None:
-        """Hand in through this runtime."""
+        """Start handing in through this runtime."""
         self._runtime = runtime
 
     def reset(self, engine: Engine) -> None:
-        """Begin anew: the server is back."""
+        """Start over: the server is back."""
         assert self._runtime is not None
         self._engine = engine
         self._asked.clear()
@@ -54,7 +54,7 @@ class ReturnGrace:
         self._until = self._since + RETURN_SECONDS * self._runtime.clock.speed
 
     def hear(self, record: Record) -> None:
-        """Note who is asked for acceptance."""
+        """Note which players are asked to accept."""
         if record.input.now >= self._until:
             return
         asked = [

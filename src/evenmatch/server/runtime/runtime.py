@@ -34,7 +34,7 @@ from evenmatch.errors import (
 from evenmatch.journals.base import Journal
 from evenmatch.model.inputs import Advance, Enqueue, Input, Prolong
 from evenmatch.policies.base import JobResult
-from evenmatch.server.operations.versions import Versions, chosen
+from evenmatch.server.operations.versions import Versions, plan_in_force
 from evenmatch.server.runtime.absence import time_back
 from evenmatch.server.runtime.answer_futures import CallbackPort, ignore, is_repeat
 from evenmatch.server.runtime.clock import RETURN_SECONDS, Clock, Clocks, Timer
@@ -58,7 +58,7 @@ from evenmatch.server.runtime.time_notes import TimeNote, resumes_at
 from evenmatch.server.runtime.workers import Workers
 from evenmatch.server.views.listener import Listener
 from evenmatch.server.views.metrics import Commits
-from evenmatch.server.views.switchback import as_played
+from evenmatch.server.views.switchback import with_current_policies
 from evenmatch.server.views.timings import Timings, queue_of
 
 COMMIT_MAX = 5.0
@@ -75,7 +75,7 @@ REBUILD_PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 class Runtime(CallbackPort):
-    """A shard at work on a journal.
+    """Runs a shard on a journal.
 
     Args:
         plan: What to run.
@@ -144,7 +144,7 @@ class Runtime(CallbackPort):
 
     @property
     def unready(self) -> str | None:
-        """Return why no inputs are taken or a queue makes no matches, or None."""
+        """Return why no inputs are taken or why a queue makes no matches; None if neither is so."""
         if (reason := self.refusal) is not None:
             return reason
         if self.commit_age() > COMMIT_MAX:
@@ -153,7 +153,7 @@ class Runtime(CallbackPort):
 
     @property
     def refusal(self) -> str | None:
-        """Return why nobody is answered, or None.
+        """Return why the shard answers nobody, or None.
 
         Another server may own the shard when the lease is over, and what is in memory may be old.
         """
@@ -167,13 +167,13 @@ class Runtime(CallbackPort):
         return self._epoch, self._lease.left
 
     def commit_age(self) -> float:
-        """Return the seconds since the commit began that is on its way; 0 if none is."""
+        """Return for how many seconds the present commit has run; 0 if there is none."""
         began = self._commit_began
         return 0.0 if began is None else self.clocks.stopwatch() - began
 
     @property
     def unsaved(self) -> int:
-        """Return how many durable records no snapshot covers."""
+        """Return how many durable records no snapshot includes."""
         return self._snapshots.behind
 
     async def start(self) -> None:
@@ -186,13 +186,13 @@ class Runtime(CallbackPort):
             plan = self.plan
             if plan.journal:
                 await wait_for_lease(self.journal, self._claim, forever=plan.waits)
-            found = await self._recover()
-            tables = found.engine.tables
-            self.plan = await chosen(self.plan, self.versions, tables)
+            recovered = await self._recover()
+            tables = recovered.engine.tables
+            self.plan = await plan_in_force(self.plan, self.versions, tables)
             check_waiting(tables, self.plan)
-            at = resumes_at(self.plan.data, tables, found.last_wall, self.wall())
+            at = resumes_at(self.plan.data, tables, recovered.last_wall, self.wall())
             self.clock = self._clock_at(at)
-            self._take_over(found)
+            self._take_over(recovered)
             self._writer = asyncio.create_task(self._write())
             self.lag.begin(self.note_lag)
             await self._configure()
@@ -205,7 +205,7 @@ class Runtime(CallbackPort):
     async def _configure(self) -> None:
         """Bring the plan's queues into force, if they are not."""
         now = self.clock.now()
-        self.plan = replace(self.plan, queues=as_played(self.plan.queues, now))
+        self.plan = replace(self.plan, queues=with_current_policies(self.plan.queues, now))
         configure = configuration(self.engine, self.plan, now)
         if configure is None:
             return
@@ -262,12 +262,12 @@ class Runtime(CallbackPort):
         return TimeNote(self.durable, self.now(), self.wall())
 
     def attended(self) -> float:
-        """Return engine time without the stretches in which the loop read nothing."""
+        """Return engine time without the stretches in which the loop read no socket."""
         self.note_lag()
         return self.clock.now() - self.lag.excused * self.clock.speed
 
     def note_lag(self, latest: float = math.inf) -> None:
-        """Give those who are asked for acceptance the time for which the loop was away.
+        """Give players who are asked to accept the time for which the loop was away.
 
         What they sent meanwhile lies in the sockets. This comes before any other input, at the
         instant at which the loop was last seen: no deadline of the time since has fired.
@@ -291,44 +291,44 @@ class Runtime(CallbackPort):
             else:
                 self._execute(effects)
 
-    def in_turn(self, given: Input) -> Input:
+    def in_turn(self, input_: Input) -> Input:
         """Return an input at the instant at which `handle` will hand it in.
 
         That is the instant of a wake-up that is due, where one is. A policy may ask to go on at
         once, again and again, and engine time waits for it, up to `LATE_LEAST`: each turn of the
         loop does one such step, and inputs in between come before the next.
         """
-        self.note_lag(given.now)
+        self.note_lag(input_.now)
         if self.failure is not None:
-            return given
+            return input_
         due = self.shard.engine.next_wakeup
-        return replace(given, now=due) if given.now - LATE_LEAST <= due < given.now else given
+        return replace(input_, now=due) if input_.now - LATE_LEAST <= due < input_.now else input_
 
     def handle(
-        self, given: Input, to: Callable[[Answer], None], *, is_in_turn: bool = False
+        self, input_: Input, to: Callable[[Answer], None], *, is_in_turn: bool = False
     ) -> None:
         """Hand an input in; `to` is called with the answer when it is durable.
 
         Args:
-            given: The input.
+            input_: The input.
             to: Who asks.
             is_in_turn: Whether `in_turn` has just returned it.
         """
         if (reason := self.refusal) is not None:
             to(Answer(to, error=JournalUnavailable(f"the server is not ready: {reason}")))
             return
-        self._hand_in(given if is_in_turn else self.in_turn(given), to)
+        self._hand_in(input_ if is_in_turn else self.in_turn(input_), to)
 
-    def check_format(self, given: Input) -> None:
+    def check_format(self, input_: Input) -> None:
         """Refuse what nodes of an older version, which may be there still, could not read.
 
         Raises:
             NotSupported: It needs a newer record format than the shard is written in.
         """
-        if self.format < FORMAT and (number := needs(given)) > self.format:
+        if self.format < FORMAT and (number := needs(input_)) > self.format:
             raise NotSupported(BEYOND.format(self.format, number))
 
-    def _hand_in(self, given: Input, to: Callable[[Answer], None]) -> None:
+    def _hand_in(self, input_: Input, to: Callable[[Answer], None]) -> None:
         """Hand in an input that is in turn, whether or not somebody else may own the shard.
 
         The journal refuses what comes of it where somebody does.
@@ -337,18 +337,18 @@ class Runtime(CallbackPort):
             to(Answer(to, error=JournalUnavailable(f"the server is not ready: {self.failure}")))
             return
         try:
-            self.check_format(given)
+            self.check_format(input_)
         except NotSupported as error:
             to(Answer(to, error=error))
             return
-        if self.draining and type(given) is Enqueue and not is_repeat(self.shard, given):
-            to(Answer(to, error=Draining("the server is about to stop: try again in a second")))
+        if self.draining and type(input_) is Enqueue and not is_repeat(self.shard, input_):
+            to(Answer(to, error=Draining("the server is shutting down: try again in a second")))
             return
         try:
             shard = self.shard
-            began, queue = self.timings.clock(), queue_of(given, shard.engine.tables)
-            effects = shard.handle(given, to)
-            self.timings.input(given, queue, began)
+            began, queue = self.timings.clock(), queue_of(input_, shard.engine.tables)
+            effects = shard.handle(input_, to)
+            self.timings.input(input_, queue, began)
             self._see_to_records()
         except Exception as error:  # noqa: BLE001
             to(Answer(to, error=self.give_up_shard(error)))
@@ -443,12 +443,14 @@ class Runtime(CallbackPort):
     # Failure
 
     def give_up_shard(self, error: Exception) -> JournalError:
-        """Give the shard up after an error that nobody foresaw; return what callers are told.
+        """Give the shard up after an unexpected error; return the error for callers.
 
         The engine may have stopped half-way, so only the journal knows what is true.
         """
         log.error("engine_failed", error=repr(error), exc_info=error)
-        self._crashed = JournalUnavailable("the server failed and rebuilds its state; try again")
+        self._crashed = JournalUnavailable(
+            "the server has failed and is rebuilding its state; try again"
+        )
         self.failure = str(self._crashed)
         self._idle.clear()
         self._work.set()
@@ -464,9 +466,9 @@ class Runtime(CallbackPort):
                 self._lease.keep(epoch, asked_at)
 
         watch = self.timings.watch
-        known, self._followed = self._followed, None
+        rebuilt, self._followed = self._followed, None
         return await recover(
-            self.journal, self.plan, watch, wall=self.wall, granted=granted, known=known
+            self.journal, self.plan, watch, wall=self.wall, granted=granted, rebuilt=rebuilt
         )
 
     async def follow(self, *, anew: bool = False) -> None:
@@ -478,12 +480,15 @@ class Runtime(CallbackPort):
         Raises:
             MatchmakingError: The journal cannot be read now.
         """
-        known = None if anew else self._followed
-        if known is not None and known.engine.tables.sequence - known.snapshot_at > self._stale:
-            known = None
-        self._followed = known
+        rebuilt = None if anew else self._followed
+        if (
+            rebuilt is not None
+            and rebuilt.engine.tables.sequence - rebuilt.snapshot_at > self._stale
+        ):
+            rebuilt = None
+        self._followed = rebuilt
         try:
-            self._followed = await rebuild(self.journal, self.plan, self.timings.watch, known)
+            self._followed = await rebuild(self.journal, self.plan, self.timings.watch, rebuilt)
         except MatchmakingError:
             # What fails half-way must not be read on from; what is cancelled may be.
             self._followed = None
@@ -511,7 +516,7 @@ class Runtime(CallbackPort):
         segment = segment_of(self.plan, at, self.wall(), FORMAT, raised=True)
         await self.journal.begin(self.plan.shard, segment)
         if self.shard is not shard:
-            raise JournalUnavailable("the shard was rebuilt meanwhile: say it again")
+            raise JournalUnavailable("the shard was rebuilt in the meantime: try again")
         self._write_in(FORMAT)
         log.warning("format_raised", shard=self.plan.shard, format=FORMAT)
 
@@ -519,17 +524,17 @@ class Runtime(CallbackPort):
         self.format = self._snapshots.format = self.shard.engine.format = number
 
     async def save(self) -> None:
-        """Take a snapshot of what no snapshot covers, and go on meanwhile."""
+        """Take a snapshot of the records that none includes, and go on meanwhile."""
         await self._snapshots.finish(with_last=self.failure is None)
 
     async def _rebuild(self) -> None:
         """Take the place of the present shard by what the journal holds; time goes on."""
-        found = await self._recover()
-        if self.clock.now() < (now := found.engine.tables.now):
+        recovered = await self._recover()
+        if self.clock.now() < (now := recovered.engine.tables.now):
             self.clock = self._clock_at(now)
-        self._take_over(found)
+        self._take_over(recovered)
 
-    def _take_over(self, found: RecoveredEngine) -> None:
+    def _take_over(self, recovered: RecoveredEngine) -> None:
         """Begin to serve what was recovered.
 
         Raises:
@@ -539,25 +544,25 @@ class Runtime(CallbackPort):
             raise self._crashed
         # New matchers know of no job.
         self._workers.forget()
-        self.shard = Shard(found.engine, late_least=LATE_LEAST * self.clock.speed)
-        self._epoch = found.epoch
-        self._write_in(found.format)
-        self.durable = found.engine.tables.sequence
+        self.shard = Shard(recovered.engine, late_least=LATE_LEAST * self.clock.speed)
+        self._epoch = recovered.epoch
+        self._write_in(recovered.format)
+        self.durable = recovered.engine.tables.sequence
         self._snapshots.follow(
-            self.shard, durable=self.durable, stored=found.snapshot_at, events=found.events
+            self.shard, durable=self.durable, stored=recovered.snapshot_at, events=recovered.events
         )
         self._faults.forget()
-        self.timings.begin(found.engine)
+        self.timings.begin(recovered.engine)
         for listener in self.listeners:
-            listener.reset(found.engine)
+            listener.reset(recovered.engine)
         self.failure = None
         self._idle.set()
         # Nobody who was asked for acceptance pays for the time that the server was away, nor for
         # that which their clients take to come back.
         grace = RETURN_SECONDS * self.clock.speed
-        for given in time_back(found.engine.tables, self.clock.now(), grace):
+        for prolong in time_back(recovered.engine.tables, self.clock.now(), grace):
             # They fire the timers that were due, so a policy may have asked for a job.
-            self._execute(self.shard.handle(given, ignore))
+            self._execute(self.shard.handle(prolong, ignore))
         self._see_to_records()
 
     def _lease_lost(self, error: JournalError) -> None:

@@ -1,4 +1,4 @@
-"""Files that hold a secret: how their text becomes the bytes that sign.
+"""Reads files that hold a secret, and turns their text into the bytes of a key.
 
 Editors and `echo` end a file with a line's end that nobody means, so one is left out. Other blanks
 at either end are refused, since nobody can see whether they belong to the secret. Bytes that are

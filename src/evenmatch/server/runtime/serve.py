@@ -24,8 +24,8 @@ import msgspec
 import uvicorn
 
 from evenmatch.errors import ConfigError, JournalUnavailable
-from evenmatch.journals.opening import shown
-from evenmatch.server.auth.authenticate import check_apart
+from evenmatch.journals.opening import without_password
+from evenmatch.server.auth.authenticate import check_distinct_games
 from evenmatch.server.cluster.identity import LEASE_SECONDS as NODE_LEASE_SECONDS
 from evenmatch.server.cluster.identity import NodeIdentity, node_identity
 from evenmatch.server.cluster.node import Node
@@ -72,7 +72,7 @@ SNAPSHOT_EVERY_NAME = "EVENMATCH_SNAPSHOT_EVERY"
 
 
 class ClusterOptions(msgspec.Struct, frozen=True):
-    """What a node of a cluster is told.
+    """The options of a node of a cluster.
 
     Args:
         node: Its name.
@@ -87,7 +87,7 @@ class ClusterOptions(msgspec.Struct, frozen=True):
     lease_seconds: float = NODE_LEASE_SECONDS
 
     def identity(self, host: str, port: int) -> NodeIdentity:
-        """Return who the node is that listens there.
+        """Return the identity of the node that listens there.
 
         Raises:
             ConfigError: Name, address or secret cannot be used.
@@ -117,8 +117,8 @@ class ListenOptions(msgspec.Struct, frozen=True):
 
     @property
     def keeps(self) -> str:
-        """Return where what happened is kept, for people; "" if nowhere."""
-        return shown(self.journal) if self.journal else str(self.data or "")
+        """Return where the journal is kept, for people; "" if nowhere."""
+        return without_password(self.journal) if self.journal else str(self.data or "")
 
 
 def serve(games: Sequence[Game], place: ListenOptions, announce: Callable[[str], None]) -> None:
@@ -132,7 +132,7 @@ def serve(games: Sequence[Game], place: ListenOptions, announce: Callable[[str],
     Raises:
         MatchmakingError: The address, the journal or the configuration cannot be used.
     """
-    check_apart([each.accounts for each in games])
+    check_distinct_games([each.accounts for each in games])
     check_host(place.host, is_keyed=any(each.accounts.is_keyed for each in games))
     check_certificate(place)
     relay_libraries()
@@ -184,7 +184,7 @@ def is_own(host: str) -> bool:
 
 
 def warn_of_clear_keys(place: ListenOptions) -> None:
-    """Say that keys and tokens go over the network as they are, where they do."""
+    """Warn if keys and tokens travel unencrypted over the network."""
     if place.tls_cert is None and not is_own(place.host):
         log.warning(
             "keys_in_the_clear",
@@ -195,7 +195,7 @@ def warn_of_clear_keys(place: ListenOptions) -> None:
 
 
 def check_certificate(place: ListenOptions) -> None:
-    """Refuse a certificate that cannot be used.
+    """Refuse a certificate that is unusable.
 
     Raises:
         ConfigError: The certificate or its key is missing, unreadable, or they do not fit.
@@ -353,7 +353,7 @@ def _config(
 
 
 class _Server(uvicorn.Server):
-    """Ends streams and long polls first, so that shutting down waits for nobody."""
+    """Ends streams and long polls first, so that shutting down does not wait for clients."""
 
     def __init__(self, config: uvicorn.Config, games: Games | Node) -> None:
         super().__init__(config)

@@ -1,4 +1,4 @@
-"""The services of one server, put together once."""
+"""Builds the services of one server."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from evenmatch.server.views.timings import Timings
 
 
 class Services(msgspec.Struct, frozen=True):
-    """What the routes work with."""
+    """The objects that routes work with."""
 
     runtime: Runtime
     metrics: Metrics
@@ -101,7 +101,7 @@ def assemble(
     clocks: Clocks | None = None,
     versions: Versions | None = None,
 ) -> Services:
-    """Return the services of a server that runs this plan; `runtime.start()` comes next."""
+    """Return the services of a server that runs this plan; the caller then starts the runtime."""
     clocks = clocks or Clocks()
     metrics = Metrics()
     followers = Followers(plan.settings.limits.followers_max)

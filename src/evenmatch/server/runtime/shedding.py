@@ -1,4 +1,4 @@
-"""Load shedding: creates wait in line, and those beyond what the server can do are refused.
+"""Load shedding: creates wait in line, and the server refuses those that it cannot handle.
 
 Every create takes a share of the event loop: it is decoded, decided upon and answered. Creates get
 at most `TURN_LEAST` of one round of the loop, or as long as everything else in it takes, up to
@@ -55,7 +55,7 @@ PACE_FADE = 0.1
 
 
 class Turn(NamedTuple):
-    """A place in the line.
+    """A place in the waiting line.
 
     Args:
         is_gone: Says whether its client has left, and needs no turn.
@@ -67,7 +67,7 @@ class Turn(NamedTuple):
 
 
 class LoadShedding:
-    """Lets creates in, a round of the loop at a time.
+    """Lets creates in, as many as fit into each round of the event loop.
 
     Args:
         lateness: By how much the loop has been late for a while, seconds.
@@ -108,11 +108,11 @@ class LoadShedding:
 
     @property
     def waiting(self) -> int:
-        """Return how many stand in line."""
+        """Return how many creates wait in line."""
         return len(self._line)
 
     async def enter(self) -> float:
-        """Wait for one's turn; return its instant, for `leave`.
+        """Wait until it is this create's turn; return the instant, for `leave`.
 
         Raises:
             Overloaded: The answer would come too late; `seconds` says when there will be room.
@@ -124,7 +124,7 @@ class LoadShedding:
         return self.begin()
 
     def must_wait(self) -> bool:
-        """Return whether whoever comes now has to stand in line.
+        """Return whether a create that comes now must wait in line.
 
         Raises:
             Overloaded: The answer would come too late; `seconds` says when there will be room.
@@ -139,18 +139,18 @@ class LoadShedding:
         return bool(self._line) or self._spent >= self._may_spend
 
     def join(self, turn: Turn) -> None:
-        """Stand in line."""
+        """Get into line."""
         self._line.append(turn)
         self._ask_for_turn()
 
     def begin(self) -> float:
-        """Note that one who was let in begins, and return the instant, for `leave`."""
+        """Note that a create which was let in begins, and return the instant, for `leave`."""
         # Nobody else runs until this one has been handed in.
         self._began = self._clock()
         return self._began
 
     def leave(self, began: float | None = None) -> None:
-        """Note that the one who was let in last has been decided upon.
+        """Note that the create which was let in last has been decided.
 
         Args:
             began: What `enter` returned: nothing is noted if that one has left already.

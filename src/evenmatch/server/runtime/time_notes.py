@@ -29,7 +29,7 @@ EVERY = 5.0
 
 
 class TimeNote(msgspec.Struct, frozen=True):
-    """An instant at which a server was there.
+    """An instant at which a server was running.
 
     Args:
         sequence: The last record before it.
@@ -44,7 +44,7 @@ class TimeNote(msgspec.Struct, frozen=True):
     wall: float
     crc: int | None = None
 
-    def summed(self) -> TimeNote:
+    def with_checksum(self) -> TimeNote:
         """Return the note with its checksum."""
         return msgspec.structs.replace(self, crc=self._sum())
 
@@ -78,7 +78,7 @@ def resumes_at(folder: Path | None, tables: Tables, last_wall: float, wall: floa
 
 
 class TimeNotes:
-    """Notes of one server.
+    """The time notes of one server.
 
     Args:
         folder: The data directory; None keeps no notes.
@@ -95,7 +95,7 @@ class TimeNotes:
         self._is_broken = False
 
     async def watch(self) -> None:
-        """Note the time again and again while anybody waits."""
+        """Note the time again and again while any ticket waits."""
         while True:
             await asyncio.sleep(self._every)
             if (note := self._note()) is not None:
@@ -114,7 +114,7 @@ class TimeNotes:
         path = self._folder / FILE_NAME
         part = path.with_suffix(".part")
         try:
-            part.write_bytes(msgspec.json.encode(note.summed()))
+            part.write_bytes(msgspec.json.encode(note.with_checksum()))
             os.replace(part, path)
             self._is_broken = False
         except OSError as error:

@@ -19,7 +19,7 @@ from evenmatch.policies.base import JobResult
 
 
 class Workers:
-    """Solves jobs and hands in what comes of them, on the event loop's thread.
+    """Solves jobs in threads, and hands in their plans on the thread of the event loop.
 
     Args:
         settle: Takes the plan of a job.
@@ -54,7 +54,7 @@ class Workers:
         task.add_done_callback(self._forget)
 
     def forget(self) -> None:
-        """Hand in no plan of the jobs that run.
+        """Discard the plans of the running jobs.
 
         A part that is being solved cannot be stopped; its thread is free when it ends.
         """

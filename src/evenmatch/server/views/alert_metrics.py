@@ -1,4 +1,4 @@
-"""The figures that somebody is woken up for; `deploy/prometheus/alerts.yml` has the limits.
+"""Metrics for alerts that wake somebody up; `deploy/prometheus/alerts.yml` has their limits.
 
 They are of this moment: what is not durable yet counts as well, since nobody decides by them.
 """
@@ -18,7 +18,7 @@ from evenmatch.server.views.stalled_queues import StalledQueues
 
 
 class AlertMetrics(Collector):
-    """Whether a server is ready, and what would soon keep it from being so.
+    """Shows whether a server is ready, and what would soon keep it from being ready.
 
     Args:
         runtime: The server's.

@@ -1,4 +1,4 @@
-"""Records that views have not folded yet: answers go out first, then sums are made.
+"""Records that views have not folded yet: the server answers first, and then updates its views.
 
 Statistics, figures and forecasts cost as much as a decision does, and nobody waits for them. So
 they hear of records a slice of the event loop at a time, after the answers that rest on those
@@ -24,7 +24,7 @@ RECORDS_MAX = 10_000
 
 
 class Backlog:
-    """A listener that hears of records a little later than they are durable.
+    """Hands durable records to a listener a little later, a slice at a time.
 
     Args:
         listener: Who hears of them in the end, in order.
@@ -48,11 +48,11 @@ class Backlog:
         return len(self._records)
 
     def begin(self, failed: Callable[[Exception], object]) -> None:
-        """Take whom to tell of an error of the listener."""
+        """Say where an error of the listener is reported."""
         self._failed = failed
 
     def reset(self, engine: Engine) -> None:
-        """Begin anew: everything in the engine's tables is durable."""
+        """Start over: everything in the engine's tables is durable."""
         self._records.clear()
         self._listener.reset(engine)
 
@@ -65,7 +65,7 @@ class Backlog:
             self._turn = asyncio.get_running_loop().call_soon(self._take_turn)
 
     def catch_up(self) -> None:
-        """Fold all that is left."""
+        """Fold all records that are left."""
         self._fold(float("inf"))
 
     def _take_turn(self) -> None:

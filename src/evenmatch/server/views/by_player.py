@@ -1,4 +1,4 @@
-"""The tickets of a player: those that wait, and those that ended lately."""
+"""The tickets of each player: those that wait, and those that ended recently."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SWEPT = 2
 
 
 class PlayerTickets(LifecycleView):
-    """Hears of durable records, and knows which tickets each player has or had.
+    """Knows which tickets each player has or had, from durable records.
 
     Whoever came longest ago is looked at first, two for each who comes: so the index holds no more
     than about twice the players of the tickets that the engine keeps.
@@ -33,7 +33,7 @@ class PlayerTickets(LifecycleView):
         self._tables: Tables | None = None
 
     def began(self, engine: Engine, live: Collection[LiveTicket]) -> None:
-        """Begin anew with what the engine keeps."""
+        """Start over with what the engine keeps."""
         self._tables = engine.tables
         self._tickets = OrderedDict()
         rows = [(row.sequence, name, row.players) for name, row in engine.tables.ended.items()]
@@ -44,12 +44,12 @@ class PlayerTickets(LifecycleView):
             self._add(ticket_id, players)
 
     def entered(self, record: Record, row: LiveTicket) -> None:
-        """Note whose a new ticket is."""
+        """Note which players a new ticket has."""
         self.returned(record, row)
         self._sweep(SWEPT * row.ticket.size)
 
     def returned(self, record: Record, row: LiveTicket) -> None:
-        """Note whose a ticket is that waits again."""
+        """Note which players a ticket has that waits again."""
         del record
         self._add(row.ticket.id, [player.id for player in row.ticket.players])
 

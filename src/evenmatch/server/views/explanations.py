@@ -1,4 +1,4 @@
-"""Explanations beside the event loop: what is looked at is copied on it, and told in a thread.
+"""Explains in a thread why tickets wait, from a copy of the pool made on the event loop.
 
 On the loop an explanation costs a shallow copy of its pools. The thread takes one ticket, or a
 slice of the longest waiting, at a time, so that whoever asks about one ticket waits for no batch.
@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """By what two looks at the queues of a ticket are told apart."""
+    """A state of the queues of a ticket; explanations of equal states are equal."""
 
     now: float
     changed: int
@@ -60,7 +60,7 @@ class Mark(msgspec.Struct, frozen=True):
     waiting: int
 
     def is_as_good_as(self, newer: Mark, fresh: float) -> bool:
-        """Return whether what was told at this mark may be told again at a newer one."""
+        """Return whether an explanation made at this mark still holds at a newer one."""
         return (
             newer.now - self.now < fresh
             and (newer.changed, newer.version) == (self.changed, self.version)
@@ -70,7 +70,7 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 class LongestWaitingCache(msgspec.Struct, frozen=True):
-    """The longest waiting as far as somebody has asked for them."""
+    """The explanations of the longest waiting tickets that somebody has asked for."""
 
     mark: Mark
     most: int
@@ -78,7 +78,7 @@ class LongestWaitingCache(msgspec.Struct, frozen=True):
 
 
 class Explanations:
-    """Tells why tickets wait, and keeps what it told.
+    """Explains why tickets wait, and keeps the explanations.
 
     Args:
         runtime: The shard.
@@ -123,12 +123,12 @@ class Explanations:
         mark, found = await self._runtime.look(query)
         if isinstance(found, Explanation):
             return found
-        told = await self._in_thread(lambda: self._one.explain(found))
-        self._told[ticket_id] = (mark, told)
+        explanation = await self._in_thread(lambda: self._one.explain(found))
+        self._told[ticket_id] = (mark, explanation)
         self._told.move_to_end(ticket_id)
         if len(self._told) > KEPT:
             self._told.popitem(last=False)
-        return told
+        return explanation
 
     async def longest(self, queue: str, most: int) -> LongestWaiting:
         """Return a line for each of the longest waiting tickets of a queue.
@@ -172,18 +172,18 @@ class Explanations:
     async def _made(self, scene: QueueSnapshot, most: int) -> list[LongWait]:
         """Return the lines of a queue, made slice by slice."""
         lines: Iterator[LongWait] = self._many.longest(scene, most)
-        found: list[LongWait] = []
+        waits: list[LongWait] = []
         while True:
             some = await self._in_thread(lambda: list(islice(lines, SLICE)))
-            found += some
+            waits += some
             if len(some) < SLICE:
-                return found
+                return waits
 
     @contextmanager
     def _queuing(self) -> Iterator[None]:
         """Count a question while it waits and is answered."""
         if self._asking >= ASKING_MAX:
-            raise Overloaded("too many explanations are asked for at once; try again later")
+            raise Overloaded("too many explanations were requested at once; try again later")
         self._asking += 1
         try:
             yield

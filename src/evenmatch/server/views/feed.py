@@ -27,7 +27,7 @@ TRIM_EVERY = 1_000
 
 
 class _Shelf(msgspec.Struct):
-    """The durable matches of one queue, in order, and who follows them."""
+    """The durable matches of one queue in order, and their followers."""
 
     made: list[int] = msgspec.field(default_factory=list)
     ids: list[str] = msgspec.field(default_factory=list)
@@ -44,7 +44,7 @@ class _Shelf(msgspec.Struct):
             del self.made[:count], self.ids[:count]
 
     def page_end(self, start: int, most: int) -> int:
-        """Return where a page ends that splits no record."""
+        """Return where a page must end to split no record."""
         end = min(start + most, len(self.made))
         return bisect_right(self.made, self.made[end - 1]) if end > start else end
 
@@ -61,16 +61,22 @@ class MatchFeed:
         self._engine: Engine | None = None
 
     def reset(self, engine: Engine) -> None:
-        """Begin anew with what the tables hold."""
+        """Start over with what the tables hold."""
         followers = {name: shelf.followers for name, shelf in self._shelves.items()}
         self._shelves = {name: _Shelf(followers=each) for name, each in followers.items()}
         self._engine = engine
         self.durable = engine.tables.sequence
         # What a record calls off comes before what it makes.
-        rows = [kept for kept in engine.tables.matches.values() if not kept.registered]
-        told = [(kept.voided, kept.match) for kept in rows if kept.void is not None]
-        told += [(kept.made, kept.match) for kept in rows]
-        for sequence, match in sorted(told, key=itemgetter(0)):
+        rows = [
+            kept_match for kept_match in engine.tables.matches.values() if not kept_match.registered
+        ]
+        matches = [
+            (kept_match.voided, kept_match.match)
+            for kept_match in rows
+            if kept_match.void is not None
+        ]
+        matches += [(kept_match.made, kept_match.match) for kept_match in rows]
+        for sequence, match in sorted(matches, key=itemgetter(0)):
             self._shelf(match.queue).add(sequence, match.id)
 
     def hear(self, record: Record) -> None:
@@ -122,23 +128,23 @@ class MatchFeed:
         return FeedPage(tuple(matches), following)
 
     def check_queue(self, engine: Engine, queue: str) -> None:
-        """Refuse the name of a queue that there is not and never was."""
+        """Refuse the name of a queue that has never existed."""
         queues = engine.tables.queues
         if queue not in queues and queue not in self._shelves:
             raise unknown_queue(queue, queues)
 
     def join(self, queue: str, follower: Follower) -> None:
-        """Let a follower hear of a queue's matches."""
+        """Start telling a follower about a queue's matches."""
         self._shelf(queue).followers.append(follower)
 
     def part(self, queue: str, follower: Follower) -> None:
-        """Let a follower hear no more of a queue."""
+        """Stop telling a follower about a queue's matches."""
         followers = self._shelf(queue).followers
         if follower in followers:
             followers.remove(follower)
 
     def follows(self, queue: str, follower: Follower) -> bool:
-        """Return whether a follower hears of a queue's matches."""
+        """Return whether a follower is told about a queue's matches."""
         return follower in self._shelf(queue).followers
 
     def recent(self, engine: Engine, queue: str, count: int) -> list[Match]:
@@ -161,9 +167,9 @@ class MatchFeed:
         if forgotten_to := self._engine.tables.forgotten.get(queue):
             shelf.trim(forgotten_to)
         if shelf.followers:
-            told = event_of(lines)
+            event = event_of(lines)
             for follower in shelf.followers:
-                follower.offer(told)
+                follower.offer(event)
 
 
 TOLD = frozenset({Matched, Voided})
@@ -187,18 +193,18 @@ def _lines(engine: Engine, record: Record) -> list[FeedMatch]:
             found.append(feed_match(event.match, place, record.sequence))
         elif isinstance(event, Voided):
             for match_id in (event.match, *event.fills):
-                kept = engine.tables.matches.get(match_id)
-                if kept is not None:
-                    found.append(feed_match(kept.match, None, record.sequence, event.reason))
+                kept_match = engine.tables.matches.get(match_id)
+                if kept_match is not None:
+                    found.append(feed_match(kept_match.match, None, record.sequence, event.reason))
     return found
 
 
 def event_of(matches: list[FeedMatch]) -> Event:
-    """Return the event that tells of the matches of one record."""
+    """Return the event for the matches of one record."""
     sequence = matches[-1].seq
     return Event(sequence, "matches", encode(FeedPage(tuple(matches), sequence)))
 
 
 def events_of(page: FeedPage) -> list[Event]:
-    """Return the events that tell of a page, one for each record."""
+    """Return the events for a page, one for each record."""
     return [event_of(list(group)) for _, group in groupby(page.matches, key=lambda m: m.seq)]

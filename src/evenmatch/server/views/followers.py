@@ -55,7 +55,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     match: str | None = None
 
     def frame(self) -> bytes:
-        """Return the event as server-sent events have it."""
+        """Return the event as a frame of server-sent events."""
         return b"event: %b\nid: %d\ndata: %b\n\n" % (self.name.encode(), self.sequence, self.body)
 
 
@@ -128,7 +128,7 @@ class Follower:
 
 
 class Followers:
-    """All followers of the server, counted, so that they have a limit and can be told to go."""
+    """All followers of the server, counted, so that there is a limit and all can be ended."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -167,7 +167,7 @@ class Followers:
             follower.cut()
 
     def close(self) -> None:
-        """End all streams and long polls, and those that begin from now on at once."""
+        """End all streams and long polls, and refuse new ones at once."""
         self._is_closed = True
         self.cut_all()
 
@@ -179,14 +179,14 @@ NOT_ASKED: dict[str, object] = {**NOT_URGED, "accepted": ()}
 
 
 class _Topic(msgspec.Struct):
-    """A ticket that somebody follows: its durable state and who follows."""
+    """A ticket that has followers: its durable state, and who they are."""
 
     view: TicketView
     followers: list[Follower]
 
 
 class TicketFeed:
-    """Tells those who follow tickets of each durable change of state.
+    """Tells the followers of tickets about each durable change of state.
 
     `left` is told when the last follower of a ticket goes.
     """
@@ -201,11 +201,11 @@ class TicketFeed:
         self._checks: dict[str, ReadyCheck | None] = {}
 
     def reset(self, engine: Engine) -> None:
-        """Begin anew; those who follow come back and get the present state."""
+        """Start over; followers come back and get the present state."""
         self._engine = engine
         tables = engine.tables
         self._configured = {name: queue.accept for name, queue in tables.queues.items()}
-        self._checks = {name: held.queue.accept for name, held in tables.proposals.items()}
+        self._checks = {name: proposal.queue.accept for name, proposal in tables.proposals.items()}
         self._topics.clear()
         self._followers.cut_all()
 
@@ -233,7 +233,7 @@ class TicketFeed:
                 del self._topics[ticket_id]
 
     def join(self, view: TicketView, follower: Follower) -> None:
-        """Let a follower hear of a ticket; `view` is its durable state now."""
+        """Start telling a follower about a ticket; `view` is its durable state now."""
         topic = self._topics.setdefault(view.id, _Topic(view, []))
         topic.followers.append(follower)
 
@@ -247,7 +247,7 @@ class TicketFeed:
         return 0 if topic is None else len(topic.followers)
 
     def part(self, ticket_id: str, follower: Follower) -> None:
-        """Let a follower hear no more of a ticket."""
+        """Stop telling a follower about a ticket."""
         topic = self._topics.get(ticket_id)
         if topic is not None and follower in topic.followers:
             topic.followers.remove(follower)
@@ -294,15 +294,15 @@ class TicketFeed:
             place = event.assignment
             if place is None and isinstance(record.input, Assign):
                 place = record.input.assignment
-            kept = self._engine.tables.matches.get(event.match)
-            for ticket_id in kept.match.tickets if kept is not None else ():
+            kept_match = self._engine.tables.matches.get(event.match)
+            for ticket_id in kept_match.match.tickets if kept_match is not None else ():
                 yield ticket_id, {"state": "assigned", "assignment": place}
 
     def _note_checks(self, record: Record) -> None:
         """Note under which ready-check each proposal began; memory may be ahead of this record."""
-        given = record.input
-        if type(given) is Configure:
-            self._configured = {queue.name: queue.accept for queue in given.queues}
+        input_ = record.input
+        if type(input_) is Configure:
+            self._configured = {queue.name: queue.accept for queue in input_.queues}
         if not self._checks and not any(self._configured.values()):
             return
         for event in record.events:
@@ -350,6 +350,6 @@ def ticket_state(view: TicketView, now: float, estimate: Estimate | None = None)
 
 
 def event_of(view: TicketView, now: float = 0.0, estimate: Estimate | None = None) -> Event:
-    """Return the event that tells of a ticket's state; `now` matters while it waits."""
+    """Return the event for a ticket's state; `now` matters while it waits."""
     body = encode(ticket_state(view, now, estimate))
     return Event(view.changed, view.state, body, view.state in FINAL, view.match)

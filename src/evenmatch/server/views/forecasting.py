@@ -30,7 +30,7 @@ class WaitEstimates(LifecycleView):
         self._forecast = WaitForecast()
 
     def began(self, engine: Engine, live: Collection[LiveTicket]) -> None:
-        """Begin anew with the tickets that wait; what was learnt before stays learnt."""
+        """Start over with the waiting tickets; what was learnt before is kept."""
         tables, forecast = engine.tables, self._forecast
         forecast.configure(tables.queues.values())
         forecast.forget_waiting(tables.now)
@@ -55,16 +55,20 @@ class WaitEstimates(LifecycleView):
             name: at for name in open_queues if (at := _round_at(engine, name, ticket_id, now))
         }
         others = [name for name in open_queues if name not in rounds]
-        found = self._forecast.estimate(ticket_id, now, others) if others else None
+        quantiles = self._forecast.estimate(ticket_id, now, others) if others else None
         if not rounds:
-            return None if found is None else Estimate(found.p50, found.low, found.high)
+            return (
+                None
+                if quantiles is None
+                else Estimate(quantiles.p50, quantiles.low, quantiles.high)
+            )
         until = min(rounds.values()) - now
-        if others and found is None:
+        if others and quantiles is None:
             return None
-        return _bounded(found, min(until, _ends_after(engine, row, now)))
+        return _bounded(quantiles, min(until, _ends_after(engine, row, now)))
 
     def of(self, queue: str, now: float) -> tuple[Estimate | None, tuple[CellWait, ...]]:
-        """Return what newcomers of a queue have to expect, all in all and by cell."""
+        """Return what a newcomer to a queue can expect, in total and by cell."""
         forecast = self._forecast.of(queue)
         whole = None if forecast is None else forecast.newcomer(now)
         if forecast is None or whole is None:
@@ -85,21 +89,21 @@ class WaitEstimates(LifecycleView):
         return Estimate(whole.p50, whole.low, whole.high), cells
 
     def entered(self, record: Record, row: LiveTicket) -> None:
-        """Watch how long a ticket waits."""
+        """Start watching how long a ticket waits."""
         ticket = row.ticket
         self._forecast.enter(ticket.id, ticket, row.queues, ticket.enqueued_at, record.input.now)
 
     def returned(self, record: Record, row: LiveTicket) -> None:
-        """Watch a ticket again whose match was called off."""
+        """Watch a ticket again whose match was voided."""
         self.entered(record, row)
 
     def updated(self, record: Record, row: LiveTicket) -> None:
-        """Let a ticket wait on in another cell, where its newer facts put it."""
+        """Move a waiting ticket to the cell of its newer facts."""
         self._forecast.leave(row.ticket.id, record.input.now)
         self.entered(record, row)
 
     def left_queue(self, record: Record, row: LiveTicket, queue: str) -> None:
-        """Watch a ticket no longer in one queue."""
+        """Stop watching a ticket in one queue."""
         self._forecast.leave_queue(row.ticket.id, queue, record.input.now)
 
     def matched(self, record: Record, made: MatchWithTickets) -> None:
@@ -108,15 +112,17 @@ class WaitEstimates(LifecycleView):
             self._forecast.leave(ticket_id, record.input.now, made.match.queue)
 
     def ended(self, record: Record, row: LiveTicket, event: Cancelled | Expired) -> None:
-        """Watch a ticket no longer."""
+        """Stop watching a ticket."""
         del event
         self._forecast.leave(row.ticket.id, record.input.now)
 
-    def configured(self, record: Record, given: Configure, live: Collection[LiveTicket]) -> None:
+    def configured(
+        self, record: Record, configuration: Configure, live: Collection[LiveTicket]
+    ) -> None:
         """Take queues as they are configured now, and which of them are paused."""
         del record, live
-        self._forecast.configure(given.queues)
-        self._forecast.pause(given.pause, given.now)
+        self._forecast.configure(configuration.queues)
+        self._forecast.pause(configuration.pause, configuration.now)
 
     def _learn(self, tables: Tables) -> None:
         """Learn from the tickets that ended, of which little more than the wait is kept."""
@@ -132,8 +138,8 @@ def _queue_of(tables: Tables, row: EndedTicket) -> str | None:
     """Return the queue in which an ended ticket was matched, None if it was not."""
     if row.match is None:
         return None
-    kept = tables.matches.get(row.match)
-    return row.queues[0] if kept is None else kept.match.queue
+    kept_match = tables.matches.get(row.match)
+    return row.queues[0] if kept_match is None else kept_match.match.queue
 
 
 def _makes_matches(engine: Engine, queue: str) -> bool:
@@ -161,8 +167,8 @@ def _ends_after(engine: Engine, row: LiveTicket, now: float) -> float:
     return max(found)
 
 
-def _bounded(found: Quantiles | None, most: float) -> Estimate:
+def _bounded(quantiles: Quantiles | None, most: float) -> Estimate:
     """Return an estimate that ends with a round; the round itself where nothing else is asked."""
-    if found is None:
+    if quantiles is None:
         return Estimate(most, most, most)
-    return Estimate(min(found.p50, most), min(found.low, most), min(found.high, most))
+    return Estimate(min(quantiles.p50, most), min(quantiles.low, most), min(quantiles.high, most))

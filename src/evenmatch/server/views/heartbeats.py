@@ -1,4 +1,4 @@
-"""Who is still there: tickets of clients that fall silent are taken back.
+"""Heartbeats: cancels the tickets of clients that have fallen silent.
 
 Where a queue sets `silent_after`, a waiting ticket needs a heartbeat, or an open stream or long
 poll that follows it, at least that often. When the last sign of life was is kept in memory only and
@@ -60,7 +60,7 @@ class _SignOfLife(msgspec.Struct, gc=False):
 
 
 class Presence(LifecycleView):
-    """The last sign of life of each ticket that must give some.
+    """The last sign of life of each ticket that must give signs of life.
 
     Args:
         tickets: Knows who follows which ticket now.
@@ -92,7 +92,7 @@ class Presence(LifecycleView):
         self._runtime = runtime
 
     def close(self) -> None:
-        """Cancel nobody any more."""
+        """Stop cancelling tickets."""
         self._disarm()
         self._tell()
         self._runtime = None
@@ -100,7 +100,7 @@ class Presence(LifecycleView):
     # Records
 
     def began(self, engine: Engine, live: Collection[LiveTicket]) -> None:
-        """Begin anew: everybody who waits has the whole time once more, and time to come back."""
+        """Start over: all waiting tickets have the whole time again, and time to come back."""
         del live
         speed = 1.0 if self._runtime is None else self._runtime.clock.speed
         self._begin_anew(engine, RETURN_SECONDS * speed)
@@ -115,37 +115,39 @@ class Presence(LifecycleView):
         self._arm()
 
     def entered(self, record: Record, row: LiveTicket) -> None:
-        """Expect signs of life from a ticket that waits, where its queues ask for any."""
+        """Expect signs of life from a new ticket, where its queues ask for them."""
         del record
         if self._limits:
             self._expect(row.ticket.id)
             self._arm()
 
     def returned(self, record: Record, row: LiveTicket) -> None:
-        """Expect signs of life anew."""
+        """Expect signs of life again."""
         self.entered(record, row)
 
     def matched(self, record: Record, made: MatchWithTickets) -> None:
-        """Expect none from the tickets of a match."""
+        """Stop expecting signs of life from the tickets of a match."""
         del record
         if self._watched:
             for ticket_id in made.match.tickets:
                 self._dismiss(ticket_id)
 
     def ended(self, record: Record, row: LiveTicket, event: Cancelled | Expired) -> None:
-        """Expect none from a ticket that ended."""
+        """Stop expecting signs of life from a ticket."""
         del record, event
         self._dismiss(row.ticket.id)
 
     def left_queue(self, record: Record, row: LiveTicket, queue: str) -> None:
-        """Allow what the other queues allow."""
+        """Allow the silence that the other queues allow."""
         del record, queue
         self._allow(row.ticket.id)
         self._arm()
 
-    def configured(self, record: Record, given: Configure, live: Collection[LiveTicket]) -> None:
-        """Begin anew where other silences are allowed; a paused queue changes nothing here."""
-        del record, given, live
+    def configured(
+        self, record: Record, configuration: Configure, live: Collection[LiveTicket]
+    ) -> None:
+        """Start over where other silences are allowed; a paused queue changes nothing here."""
+        del record, configuration, live
         assert self._engine is not None
         if self._limits != _limits_of(self._engine):
             self._begin_anew(self._engine, 0.0)

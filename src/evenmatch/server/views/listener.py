@@ -1,4 +1,4 @@
-"""Who hears of what is durable."""
+"""The protocol of views that hear of each record once it is durable."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from evenmatch.engine.records import Record
 
 
 class Listener(Protocol):
-    """Somebody who hears of records when they are durable, and of nothing earlier."""
+    """Hears of each record once it is durable, and never earlier."""
 
     def reset(self, engine: Engine) -> None:
-        """Begin anew: everything in the engine's tables is durable."""
+        """Start over: everything in the engine's tables is durable."""
         ...
 
     def hear(self, record: Record) -> None:

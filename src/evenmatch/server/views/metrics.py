@@ -1,4 +1,4 @@
-"""What operators watch: Prometheus metrics of one server.
+"""Prometheus metrics of one server.
 
 Figures that are counted anyway, from durable records only, are read when somebody looks; only
 durations are observed as they happen. `evenmatch_invariant_violations` must stay 0 for ever.
@@ -38,7 +38,7 @@ TOO_MANY = "too_many_requests"
 
 
 class Commits(Protocol):
-    """Somebody who counts commits."""
+    """Counts commits."""
 
     def committed(self, seconds: float, records: int) -> None:
         """Take note of a commit."""
@@ -117,13 +117,13 @@ class Metrics:
         self._logged: dict[str, float] = {}
 
     def watch(self, followers: Sized, statistics: Statistics) -> EngineFigures:
-        """Show what is counted anyway; what is returned must hear of the engine."""
+        """Show figures that are counted in any case; the result must hear of the engine."""
         figures = EngineFigures(followers, statistics)
         self.registry.register(figures)
         return figures
 
     def show(self, name: str, text: str, value: Callable[[], float]) -> None:
-        """Show a figure that is asked for when somebody looks."""
+        """Show a figure that is computed when somebody reads the metrics."""
         Gauge(name, text, registry=self.registry).set_function(value)
 
     def created(self, status: int, seconds: float) -> None:
@@ -148,15 +148,15 @@ class Metrics:
         self._job_seconds.observe(seconds)
 
     def lagged(self, seconds: float) -> None:
-        """Count by how much a timer of the event loop was late."""
+        """Record by how much a timer of the event loop was late."""
         self._lag.observe(seconds)
 
     def turned_away(self, reason: str) -> None:
-        """Count a request that the gate let nobody see."""
+        """Count a request that the gate turned away."""
         self._refused.labels(reason).inc()
 
     def unexpected(self, error: Exception, route: str) -> None:
-        """Count an error that nobody foresaw, and log it unless its kind was logged just now."""
+        """Count an unexpected error, and log it unless its kind was logged just now."""
         self._unexpected.labels(route).inc()
         kind, now = f"{route} {type(error).__name__}", time.monotonic()
         if now - self._logged.get(kind, -LOG_PAUSE) >= LOG_PAUSE:
@@ -236,7 +236,7 @@ INVARIANTS = ("I1_player_in_one_ticket", "I2_ticket_in_one_state", "I3_tickets_a
 
 
 class EngineFigures(Collector, LifecycleView):
-    """What is counted anyway, as far as it is durable: a fold of records, not a walk.
+    """Figures of durable records that are counted in any case: a fold, not a walk over tables.
 
     Args:
         followers: Those who follow tickets and matches now.

@@ -21,7 +21,7 @@ from evenmatch.wire.operate import ShadowStats, WorldFigures
 
 
 class Shadow:
-    """A shadow world and, beside it, what the live world did since.
+    """A shadow engine, and what the live engine did since it started.
 
     Args:
         start: The live tables, copied; not touched by anybody else any more.
@@ -48,18 +48,18 @@ class Shadow:
         Raises:
             ShadowDropped: The shadow cannot go on.
         """
-        given = record.input
-        self.now = given.now
+        input_ = record.input
+        self.now = input_.now
         self.live.hear(record)
-        if isinstance(given, Configure):
-            self._queues = {queue.name: queue for queue in given.queues}
+        if isinstance(input_, Configure):
+            self._queues = {queue.name: queue for queue in input_.queues}
         self._world.hear(record)
 
     def _count(self, record: Record) -> None:
         self.mine.hear(record)
 
     def of(self, queue: str) -> ShadowStats | None:
-        """Return both worlds' figures of a queue; None if it has no shadow."""
+        """Return the figures of both engines for a queue; None if it has no shadow."""
         policy = self._queues[queue].shadow if queue in self._queues else None
         if policy is None:
             return None
@@ -108,7 +108,7 @@ IDLE = 1.0
 
 
 class Shadows:
-    """Hears of durable records, and runs the shadows of all queues in one thread.
+    """Runs the shadows of all queues in one thread, from durable records.
 
     Args:
         lag_max: Records that may wait for it.
@@ -121,7 +121,7 @@ class Shadows:
         self._run: _Run | None = None
 
     def reset(self, engine: Engine) -> None:
-        """Begin anew with the tickets that wait."""
+        """Start over with the waiting tickets."""
         self._engine = engine
         self._begin()
 

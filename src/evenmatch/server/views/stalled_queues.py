@@ -1,4 +1,4 @@
-"""Queues that stand still: players for several matches wait, they may play together, none is made.
+"""Finds stalled queues: players for several matches wait and may play together, none is made.
 
 How long the pool has been so large without a match is known of every queue. Only where that is much
 longer than its players usually wait is it asked whether they could play: some of the longest
@@ -36,7 +36,7 @@ FRESH = 5.0
 
 
 class StalledQueue(msgspec.Struct, frozen=True, gc=False):
-    """A queue that stands still.
+    """A queue that is stalled.
 
     Args:
         seconds: Since the last match, or since so many wait; engine seconds.
@@ -50,7 +50,7 @@ class StalledQueue(msgspec.Struct, frozen=True, gc=False):
 
 
 class StalledQueues:
-    """Tells which queues stand still.
+    """Tells which queues are stalled.
 
     Args:
         runtime: The shard.
@@ -63,7 +63,7 @@ class StalledQueues:
         self._looked: dict[str, tuple[float, int]] = {}
 
     def of(self, name: str) -> StalledQueue | None:
-        """Return for how long a queue stands still; None while it does not."""
+        """Return for how long a queue has been stalled; None if it is not."""
         runtime = self._runtime
         if runtime.failure is not None:
             return None
@@ -82,7 +82,7 @@ class StalledQueues:
         return StalledQueue(seconds, limit, matches) if matches >= SEVERAL else None
 
     def limit(self, name: str, engine: Engine) -> float:
-        """Return the engine seconds without a match from which on a full pool stands still."""
+        """Return after how many engine seconds without a match a full pool counts as stalled."""
         queue, usual = engine.tables.queues[name], target_of(engine.pools[name])
         if usual is None:
             usual = self._statistics.usual_wait(name)
@@ -134,7 +134,7 @@ def _matches_of(pool: Pool, tickets: list[Ticket]) -> int:
             for player in ticket.players
         )
         found = min(found, able // (seats * teams))
-    for side, seats in zip(form.insisted, form.players, strict=False):
+    for side, seats in zip(form.strict_sides, form.players, strict=False):
         able = sum(
             ticket.size for ticket in tickets if ticket.attributes.get("side") in (None, "", side)
         )

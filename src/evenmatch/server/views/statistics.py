@@ -1,4 +1,4 @@
-"""How the queues do: a fold of durable records into the figures that people look at."""
+"""Statistics of queues: folds durable records into the figures that people look at."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RATE_SECONDS = 60.0
 
 
 class Rate:
-    """How many events the last minute of engine time had."""
+    """The number of events in the last minute of engine time."""
 
     def __init__(self) -> None:
         self._seconds: deque[tuple[int, int]] = deque(maxlen=int(RATE_SECONDS))
@@ -57,7 +57,7 @@ class Rate:
         self._count += 1
 
     def take_back(self, now: float) -> None:
-        """Count an event no more, which was counted at an instant."""
+        """Stop counting an event that was counted at an instant."""
         second = int(now)
         if second == self._second:
             self._count -= 1
@@ -130,7 +130,7 @@ class Statistics(LifecycleView):
         self._now = 0.0
 
     def began(self, engine: Engine, live: Collection[LiveTicket]) -> None:
-        """Begin anew with the tickets that wait; what was counted before stays counted."""
+        """Start over with the waiting tickets; earlier counts are kept."""
         tables = engine.tables
         self.totals = msgspec.structs.replace(tables.counters)
         self.sequence, self._now = tables.sequence, tables.now
@@ -187,10 +187,12 @@ class Statistics(LifecycleView):
         """Note how far the records have come."""
         self.sequence, self._now = record.sequence, record.input.now
 
-    def configured(self, record: Record, given: Configure, live: Collection[LiveTicket]) -> None:
+    def configured(
+        self, record: Record, configuration: Configure, live: Collection[LiveTicket]
+    ) -> None:
         """Take queues as they are configured now."""
         del record, live
-        self._configure(given.queues)
+        self._configure(configuration.queues)
 
     def _configure(self, queues: Iterable[Queue]) -> None:
         """Take queues as they are configured now; none of them stands still for what was."""
@@ -208,23 +210,23 @@ class Statistics(LifecycleView):
             figures.arrival_rate.add(record.input.now)
 
     def left_queue(self, record: Record, row: LiveTicket, queue: str) -> None:
-        """Count a ticket no more in a queue."""
+        """Stop counting a ticket in a queue."""
         del record
         self._shift((queue,), -1, row.ticket.size)
 
     def proposed(self, record: Record, match: Match) -> None:
-        """Count a proposal; its queue does not stand still."""
+        """Count a proposal; its queue is not stalled."""
         self.totals.proposed += 1
         self._figures(match.queue).still_since = record.input.now
 
     def asked(self, record: Record, row: LiveTicket, queue: str) -> None:
-        """Count the players of a ticket that is asked for acceptance, and take it aside."""
+        """Count the players of a ticket that is asked to accept; it does not wait meanwhile."""
         del record
         self._figures(queue).asked += row.ticket.size
         self._shift(row.queues, -1, row.ticket.size)
 
     def dissolved(self, record: Record, event: Dissolved, queue: str) -> None:
-        """Count a proposal that came to nothing."""
+        """Count a proposal that failed."""
         del record
         self.totals.dissolved += 1
         has_failed = event.reason != WITHDRAWN
@@ -241,7 +243,7 @@ class Statistics(LifecycleView):
         self._shift(row.queues, 1, row.ticket.size)
 
     def penalised(self, record: Record, event: Penalised, queue: str) -> None:
-        """Count a player who let a ready-check down."""
+        """Count a player who failed a ready-check."""
         del record, event
         self._figures(queue).unready += 1
 
@@ -270,7 +272,7 @@ class Statistics(LifecycleView):
                     self._observe(match.queue, wait)
 
     def voided(self, record: Record, event: Voided, made: list[MatchWithTickets]) -> None:
-        """Take a match that was called off out of the figures of its queue."""
+        """Take a voided match out of the figures of its queue."""
         del record
         self.totals.voided += 1 + len(event.fills)
         self.totals.returned += len(event.tickets)
@@ -284,7 +286,7 @@ class Statistics(LifecycleView):
                     remove_last(figures.waits, wait)
 
     def returned(self, record: Record, row: LiveTicket) -> None:
-        """Let a ticket of a match that was called off wait again."""
+        """Let a ticket of a voided match wait again."""
         del record
         self._enter(row)
 
@@ -298,7 +300,7 @@ class Statistics(LifecycleView):
         self._enter(row, -1)
 
     def told(self, record: Record, event: Event) -> None:
-        """Count what else goes into the totals."""
+        """Count the other events that go into the totals."""
         del record
         totals = self.totals
         if isinstance(event, SeatsFreed):

@@ -1,4 +1,4 @@
-"""The policies of a switchback, compared: a fold of durable records into sums by block.
+"""Compares the policies of a switchback: folds durable records into sums by block.
 
 A ticket counts for the policy in whose block it came, unless it came in the trimmed first part of
 the block, where it met the pool that the policy before had left. A ticket that the next policy
@@ -52,7 +52,7 @@ class _WaitingTicket(msgspec.Struct, frozen=True, gc=False):
 
 
 class Switchbacks(LifecycleView):
-    """Hears of durable records; counts for every queue whose policies take turns."""
+    """Counts, from durable records, for each queue whose policies take turns."""
 
     def __init__(self) -> None:
         self._turns: dict[str, Switchback] = {}
@@ -63,15 +63,17 @@ class Switchbacks(LifecycleView):
         self._counted: dict[str, list[tuple[str, _WaitingTicket, tuple[_Block, ...]]]] = {}
 
     def began(self, engine: Engine, live: Collection[LiveTicket]) -> None:
-        """Go on with this engine; what was counted stays counted."""
+        """Go on with this engine; earlier counts are kept."""
         self._configure(tuple(engine.tables.queues.values()), engine.tables.now)
         waiting = {row.ticket.id for row in live}
-        self._known = {at: known for at, known in self._known.items() if at in waiting}
+        self._known = {at: ticket for at, ticket in self._known.items() if at in waiting}
 
-    def configured(self, record: Record, given: Configure, live: Collection[LiveTicket]) -> None:
-        """Count anew for queues with other blocks or policies."""
+    def configured(
+        self, record: Record, configuration: Configure, live: Collection[LiveTicket]
+    ) -> None:
+        """Start over for queues with other blocks or policies."""
         del record, live
-        self._configure(given.queues, given.now)
+        self._configure(configuration.queues, configuration.now)
 
     def of(self, queue: str, now: float) -> SwitchbackStats | None:
         """Return how the policies of a queue compare; `now` is engine time."""
@@ -108,10 +110,10 @@ class Switchbacks(LifecycleView):
     def _forget(self, queue: str) -> None:
         """Forget for which blocks of a queue tickets count that wait now: those sums are gone."""
         kept = {}
-        for ticket_id, known in self._known.items():
-            blocks = tuple([at for at in known.blocks if at[0] != queue])
+        for ticket_id, ticket in self._known.items():
+            blocks = tuple([at for at in ticket.blocks if at[0] != queue])
             if blocks:
-                kept[ticket_id] = msgspec.structs.replace(known, blocks=blocks)
+                kept[ticket_id] = msgspec.structs.replace(ticket, blocks=blocks)
         self._known = kept
 
     def entered(self, record: Record, row: LiveTicket) -> None:
@@ -131,17 +133,17 @@ class Switchbacks(LifecycleView):
             self._known[row.ticket.id] = _WaitingTicket(now, row.ticket.size, tuple(found))
 
     def matched(self, record: Record, made: MatchWithTickets) -> None:
-        """Count what a match was to those of its tickets that count for blocks."""
+        """Count a match for those of its tickets that count for blocks."""
         del record
         if not self._known:
             return
         tickets = []
         for ticket_id in made.match.tickets:
-            known = self._known.pop(ticket_id, None)
-            if known is not None:
-                blocks = tuple([self._block(*at) for at in known.blocks])
-                tickets.append((ticket_id, known, blocks))
-                _add(made.match, known, blocks, 1)
+            ticket = self._known.pop(ticket_id, None)
+            if ticket is not None:
+                blocks = tuple([self._block(*at) for at in ticket.blocks])
+                tickets.append((ticket_id, ticket, blocks))
+                _add(made.match, ticket, blocks, 1)
         if tickets:
             self._counted[made.match.id] = tickets
 
@@ -151,7 +153,7 @@ class Switchbacks(LifecycleView):
         self._counted.pop(made.match.id, None)
 
     def voided(self, record: Record, event: Voided, made: list[MatchWithTickets]) -> None:
-        """Take a match back that was called off; its tickets count for their blocks again."""
+        """Take back a voided match; its tickets count for their blocks again."""
         del record
         sizes = {ticket.id: ticket.size for ticket in event.tickets}
         for each in made:
@@ -171,9 +173,9 @@ class Switchbacks(LifecycleView):
     def ended(self, record: Record, row: LiveTicket, event: Cancelled | Expired) -> None:
         """Count a ticket that expired; one that was taken back counts for nothing."""
         del record
-        known = self._known.pop(row.ticket.id, None)
-        if known is not None and type(event) is Expired:
-            for name, number in known.blocks:
+        ticket = self._known.pop(row.ticket.id, None)
+        if ticket is not None and type(event) is Expired:
+            for name, number in ticket.blocks:
                 if name in self._turns:
                     self._block(name, number).expired += 1
 
@@ -187,13 +189,13 @@ class Switchbacks(LifecycleView):
         return block
 
 
-def _add(match: Match, known: _WaitingTicket, blocks: Sequence[_Block], sign: int) -> None:
+def _add(match: Match, ticket: _WaitingTicket, blocks: Sequence[_Block], sign: int) -> None:
     """Add a matched ticket to the sums of its block in the match's queue, or take it away."""
-    players = sign * known.size
-    for (name, _), block in zip(known.blocks, blocks, strict=True):
+    players = sign * ticket.size
+    for (name, _), block in zip(ticket.blocks, blocks, strict=True):
         if name == match.queue:
             block.players += players
-            block.wait += (match.at - known.enqueued_at) * players
+            block.wait += (match.at - ticket.enqueued_at) * players
             if match.quality is not None:
                 block.rated += players
                 block.quality += match.quality * players
@@ -276,7 +278,7 @@ def block_at(switchback: Switchback, now: float) -> int:
 
 
 def arm_of(switchback: Switchback, block: int, name: str) -> int:
-    """Return which policy has a block, as its place among the policies.
+    """Return which policy has a block, as its index among the policies.
 
     Args:
         switchback: The policies.
@@ -296,7 +298,7 @@ def arm_of(switchback: Switchback, block: int, name: str) -> int:
     return sorted(range(count), key=drawn)[place]
 
 
-def as_played(queues: Iterable[Queue], now: float) -> tuple[Queue, ...]:
+def with_current_policies(queues: Iterable[Queue], now: float) -> tuple[Queue, ...]:
     """Return queues with the policies whose turn it is at an instant of engine time."""
     found = []
     for queue in queues:

@@ -1,4 +1,4 @@
-"""A line of the log for each event of a ticket's life, to be found by the ticket's id.
+"""Logs one line for each event of a ticket's life, with the ticket's id.
 
     {"event":"ticket","ticket":"s0-7","state":"matched","match":"s0-m3","queue":"duel", ...}
 
@@ -73,7 +73,7 @@ class LeftOut(msgspec.Struct, frozen=True, gc=False):
 
 
 def hashed(player: str, secret: bytes) -> str:
-    """Return what stands for a player in the log: the same each time, under the same secret.
+    """Return the pseudonym of a player in the log: always the same under one secret.
 
     >>> hashed("ada", b"a secret of this server")
     '77d88a8cc7826e932f80'
@@ -86,7 +86,7 @@ Facts = tuple[str, str, str | None, str | None, str | None]
 
 
 class TicketLog:
-    """Hears of durable records and writes what they did to tickets.
+    """Writes what durable records did to tickets.
 
     Args:
         lines_max: Lines a second.
@@ -118,11 +118,11 @@ class TicketLog:
         self._thread: threading.Thread | None = None
 
     def reset(self, engine: Engine) -> None:
-        """Go on with this engine; nothing is told twice."""
+        """Go on with this engine; nothing is logged twice."""
         self._engine = engine
 
     def hear(self, record: Record) -> None:
-        """Make the lines of a durable record."""
+        """Format the lines of a durable record."""
         facts = [each for event in record.events for each in self._facts(event)]
         if not facts:
             return
@@ -187,8 +187,8 @@ class TicketLog:
             yield from self._assigned(event.match)
 
     def _assigned(self, match: str) -> Iterator[Facts]:
-        kept = None if self._engine is None else self._engine.tables.matches.get(match)
-        for ticket in () if kept is None else kept.match.tickets:
+        kept_match = None if self._engine is None else self._engine.tables.matches.get(match)
+        for ticket in () if kept_match is None else kept_match.match.tickets:
             yield ticket, "assigned", match, None, None
 
     def _players(self, ticket: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""How long the engine keeps the event loop busy: by kind of input, and by the policy that decides.
+"""Measures how long the engine keeps the event loop busy, by kind of input and by policy.
 
 The engine has no clock. So the shell times each input, and puts a stopwatch around each matcher: a
 decision takes what `decide` or `settle` takes, and all that the matcher did since the decision
@@ -31,7 +31,7 @@ AGAIN_AND_AGAIN = 10
 
 
 class RecentDecisions(msgspec.Struct, frozen=True):
-    """The last decisions of a queue's policy, and what they took of the loop.
+    """The recent decisions of a queue's policy, and how long they kept the loop busy.
 
     Args:
         decisions: Of the last five minutes.
@@ -47,7 +47,7 @@ class RecentDecisions(msgspec.Struct, frozen=True):
 
     @property
     def is_slow(self) -> bool:
-        """Return whether decisions are over the budget again and again."""
+        """Return whether decisions repeatedly exceed the budget."""
         return self.over >= AGAIN_AND_AGAIN
 
     def __str__(self) -> str:
@@ -60,7 +60,7 @@ class RecentDecisions(msgspec.Struct, frozen=True):
 
 
 class Timings:
-    """Times inputs and decisions on one loop.
+    """Measures inputs and decisions on one loop.
 
     Args:
         handled: Told of the seconds of an input, its kind and its queue.
@@ -81,10 +81,10 @@ class Timings:
         self._recent: dict[tuple[str, str], RecentDurations] = {}
         self._began = clock()
 
-    def input(self, given: Input, queue: str, began: float) -> None:
+    def input(self, input_: Input, queue: str, began: float) -> None:
         """Count an input that was handed in at an instant of `clock` and is dealt with now."""
         if self._handled is not None:
-            self._handled(self.clock() - began, type(given).__name__.lower(), queue)
+            self._handled(self.clock() - began, type(input_).__name__.lower(), queue)
 
     def watch(self, queue: Queue, matcher: Matcher) -> Matcher:
         """Return a matcher with a stopwatch around it."""
@@ -101,7 +101,7 @@ class Timings:
         recent.add(self.clock() - self._began, seconds)
 
     def recent(self, name: str, engine: Engine) -> RecentDecisions:
-        """Return what the policy took that is at work in a queue."""
+        """Return the recent decisions of the policy that works in a queue."""
         pool = engine.pools.get(name)
         policy = "" if pool is None else pool.queue.policy
         recent = self._recent.get((name, policy))
@@ -109,7 +109,7 @@ class Timings:
         return RecentDecisions(name, policy, *found)
 
     def slow(self, engine: Engine) -> list[RecentDecisions]:
-        """Return those of policies that are slow, in the order of their queues."""
+        """Return the policies that are slow, in the order of their queues."""
         found = [self.recent(name, engine) for name in engine.pools]
         return [each for each in found if each.is_slow]
 
@@ -168,20 +168,26 @@ class _TimedMatcher:
         self._timings.decision(self._queue, spent + self._clock() - began)
 
 
-def queue_of(given: Input, tables: Tables) -> str:
+def queue_of(input_: Input, tables: Tables) -> str:
     """Return the queue that an input is about, the first of several; empty where it names none.
 
     A name that a caller made up is none of ours.
     """
-    if isinstance(given, Enqueue):
-        named = given.tickets[0].queues if given.tickets else ("",)
+    if isinstance(input_, Enqueue):
+        named = input_.tickets[0].queues if input_.tickets else ("",)
         name = next(iter(named or tables.queues), "")
-    elif isinstance(given, Settle):
-        name = given.queue
+    elif isinstance(input_, Settle):
+        name = input_.queue
     else:
-        row = tables.waiting.get(getattr(given, "ticket", ""))
-        kept = tables.matches.get(getattr(given, "match", ""))
-        name = next(iter(row.queues), "") if row is not None else kept.match.queue if kept else ""
+        row = tables.waiting.get(getattr(input_, "ticket", ""))
+        kept_match = tables.matches.get(getattr(input_, "match", ""))
+        name = (
+            next(iter(row.queues), "")
+            if row is not None
+            else kept_match.match.queue
+            if kept_match
+            else ""
+        )
     return name if name in tables.queues else ""
 
 

@@ -58,7 +58,7 @@ class _TracedMatch(msgspec.Struct, frozen=True):
 
 
 class TicketTraces(LifecycleView):
-    """Hears of durable records and makes the spans of tickets.
+    """Makes spans of tickets from durable records.
 
     Args:
         provider: Where spans go.
@@ -86,14 +86,14 @@ class TicketTraces(LifecycleView):
     def asked(self, record: Record, row: LiveTicket, queue: str) -> None:
         """Note when a ticket is asked for acceptance."""
         del record, queue
-        if (known := self._tickets.get(row.ticket.id)) is not None:
-            known.proposed = self._wall()
+        if (ticket := self._tickets.get(row.ticket.id)) is not None:
+            ticket.proposed = self._wall()
 
     def released(self, record: Record, row: LiveTicket) -> None:
-        """Forget a ready-check that came to nothing."""
+        """Forget a ready-check that failed."""
         del record
-        if (known := self._tickets.get(row.ticket.id)) is not None:
-            known.proposed = None
+        if (ticket := self._tickets.get(row.ticket.id)) is not None:
+            ticket.proposed = None
 
     def matched(self, record: Record, made: MatchWithTickets) -> None:
         """Note when the tickets of a match were matched."""
@@ -104,13 +104,13 @@ class TicketTraces(LifecycleView):
         self._ended[match.id] = _TracedMatch(match.id, match.queue, self._wall(), seen)
 
     def settled(self, record: Record, made: MatchWithTickets) -> None:
-        """End the spans of a match that is not called off any more."""
+        """End the spans of a match that cannot be voided any more."""
         del record
         if (ended := self._ended.pop(made.match.id, None)) is not None:
             self._end_match(ended)
 
     def voided(self, record: Record, event: Voided, made: list[MatchWithTickets]) -> None:
-        """Let the tickets of a match that was called off wait on, in the same trace."""
+        """Let the tickets of a voided match wait on, in the same trace."""
         del record, event
         for each in made:
             ended = self._ended.pop(each.match.id, None)
@@ -121,14 +121,14 @@ class TicketTraces(LifecycleView):
     def ended(self, record: Record, row: LiveTicket, event: Cancelled | Expired) -> None:
         """End the span of a ticket that was seen to come."""
         del record
-        known = self._tickets.pop(event.ticket, None)
-        if known is not None:
+        ticket = self._tickets.pop(event.ticket, None)
+        if ticket is not None:
             state = "cancelled" if isinstance(event, Cancelled) else "expired"
             facts = {"state": state, "reason": event.reason}
-            self._span(row.ticket.id, known, self._wall(), facts)
+            self._span(row.ticket.id, ticket, self._wall(), facts)
 
     def told(self, record: Record, event: Event) -> None:
-        """Note when a match was given its place."""
+        """Note when a match got its place."""
         del record
         if isinstance(event, Assigned):
             self._assign(event.match, self._wall())

@@ -58,7 +58,7 @@ def arrivals_of(
     return ArrivalStream(_drawn(arrivals, seeds, folder))
 
 
-def recorded(file: str | Path, arrivals: Arrivals | None = None) -> Arrivals:
+def recorded_arrivals(file: str | Path, arrivals: Arrivals | None = None) -> Arrivals:
     """Return arrivals that come from a file in place of a scenario's own.
 
     Args:

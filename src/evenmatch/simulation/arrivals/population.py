@@ -159,9 +159,9 @@ class _Kind(msgspec.Struct, frozen=True):
     hidden: tuple[str, ...]
 
     @classmethod
-    def of(cls, given: ArrivalClass, drawn: tuple[str, ...]) -> _Kind:
-        hidden = tuple(name for name in drawn if name in given.attributes)
-        return cls(given.size, given.queues, dict(given.attributes), hidden)
+    def of(cls, arrival_class: ArrivalClass, drawn: tuple[str, ...]) -> _Kind:
+        hidden = tuple(name for name in drawn if name in arrival_class.attributes)
+        return cls(arrival_class.size, arrival_class.queues, dict(arrival_class.attributes), hidden)
 
 
 def _without(player: Player, names: tuple[str, ...]) -> Player:

@@ -49,7 +49,7 @@ class ServiceOrderPolicy(Protocol):
     """A policy that serves parties in an order, in compiled code."""
 
     def layout(self, queue: Queue) -> Layout:
-        """Return who fits into a match."""
+        """Return which parties fit into a match."""
         ...
 
     def plan(self, queue: Queue) -> ServicePlan:
@@ -102,7 +102,7 @@ def why_no_parties(queue: Queue, policy: Policy) -> str:
         return "newcomers are held back by the engine"
     if queue.criteria:
         return "criteria are weighed by the engine"
-    if queue.format.sides != queue.format.insisted:
+    if queue.format.sides != queue.format.strict_sides:
         return "wishes for sides are granted by the engine"
     return ""
 
@@ -171,7 +171,7 @@ def why_engine_of_recording(
 
 
 def is_worth_loading(tickets: int) -> bool:
-    """Return whether so many tickets are worth it to load the kernels of a compiled run."""
+    """Return whether a run has so many tickets that loading compiled kernels pays."""
     return tickets >= FEW or _is_ready("steps.play", "play")
 
 
@@ -217,8 +217,10 @@ def _why_other_parties(arrivals: Arrivals, queues: Sequence[Queue]) -> str:
     return ""
 
 
-def _are_sides(drawn: Distribution, queue: Queue) -> bool:
-    return isinstance(drawn, Choice) and all(_is_side(value, queue) for value in drawn.values)
+def _are_sides(distribution: Distribution, queue: Queue) -> bool:
+    return isinstance(distribution, Choice) and all(
+        _is_side(value, queue) for value in distribution.values
+    )
 
 
 def _is_side(value: object, queue: Queue) -> bool:

@@ -44,7 +44,7 @@ SHARD = "s0"
 
 @dataclass(frozen=True)
 class ServedParties:
-    """What came of a run.
+    """The result of a run.
 
     Args:
         match_of: Number of each arrival's match, from 0 in the order of making; -1 if it still
@@ -109,7 +109,7 @@ def _kinds(queue: Queue, policy: ServiceOrderPolicy, sizes: Ints, sides: Ints | 
 
 
 class _Coming(NamedTuple):
-    """Who comes: arrays with a place for each arrival.
+    """The parties that arrive, as arrays with one element each.
 
     Args:
         times: Instants, ascending.

@@ -1,4 +1,4 @@
-"""Simulate by a compiled run where it gives the same: no engine, no ticket objects.
+"""Simulates with compiled code where that gives the same matches: no engine, no ticket objects.
 
 See `simulation.compiled.compilable` for the scenarios that take this way.
 """
@@ -89,7 +89,7 @@ class Recording(NamedTuple):
 
 
 def read_recording(arrivals: list[Arrival], queue: Queue) -> Recording | None:
-    """Return a recording as arrays; None where the engine has to look at it.
+    """Return a recording as arrays; None where the engine has to simulate it.
 
     That is where somebody is no single player, leaves, names another queue, lacks what the queue
     compares, or has what the engine would refuse.
@@ -222,7 +222,7 @@ def _measure(history: History, queue: Queue, values: Floats, outcome: CompiledRe
         assert isinstance(each, Numeric)
         gaps = np.full(len(full), np.nan)
         gaps[full] = each.raw_table(row[outcome.tickets[full]], queue.format.players)
-        name = name_of(each.given.attribute, each.raw[0])
+        name = name_of(each.definition.attribute, each.raw[0])
         history.gaps.setdefault(name, array("d", gaps.tobytes()))
 
 
@@ -263,7 +263,7 @@ CHUNK = 100_000
 
 @dataclass(frozen=True)
 class CompiledResult:
-    """What came of a run.
+    """The result of a run.
 
     Args:
         tickets: Shape (matches, k): numbers of arrivals by age, -1 for bots, by time of making.

@@ -38,7 +38,7 @@ class Cities(msgspec.Struct, frozen=True):
     people: Floats
 
     def nearest(self, where: Floats) -> NDArray[np.intp]:
-        """Return the place of the nearest city to each direction (N x 3)."""
+        """Return the index of the nearest city to each direction (N x 3)."""
         return np.asarray(np.argmax(where @ directions(self.spots).T, axis=1))
 
 
@@ -150,7 +150,7 @@ def read_pings(file: str, cities: Cities, base_dir: Path | None = None) -> Float
 
 
 def misplaced(cities: Cities, rtt: Floats) -> NDArray[np.bool_]:
-    """Return which cities lie elsewhere than their file says: their pings are faster than light.
+    """Return the cities whose position in the file is wrong: their pings are faster than light.
 
     Files mix up places of one name; the pings between them do not.
 
@@ -164,16 +164,16 @@ def misplaced(cities: Cities, rtt: Floats) -> NDArray[np.bool_]:
     return np.asarray(too_fast.sum(axis=1) > TOO_FAST_MAX * is_known.sum(axis=1))
 
 
-def kept(cities: Cities, rtt: Floats, keep: NDArray[np.bool_]) -> tuple[Cities, Floats]:
+def select_cities(cities: Cities, rtt: Floats, keep: NDArray[np.bool_]) -> tuple[Cities, Floats]:
     """Return some of the cities, and the round trips between them."""
     places = np.flatnonzero(keep)
-    chosen = Cities(
+    cities_kept = Cities(
         tuple(cities.names[at] for at in places),
         tuple(cities.countries[at] for at in places),
         cities.spots[places],
         cities.people[places],
     )
-    return chosen, rtt[np.ix_(places, places)]
+    return cities_kept, rtt[np.ix_(places, places)]
 
 
 def _pairs(table: ArrivalTable) -> Iterator[tuple[str, str, float]]:

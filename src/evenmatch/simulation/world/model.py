@@ -59,7 +59,7 @@ class Delay(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     far: float
 
     def floor(self, km: Floats) -> Floats:
-        """Return the milliseconds of the straightest path."""
+        """Return the milliseconds along the straightest path."""
         return self.base + self.per_km * km
 
     def detour(self, floor: Floats) -> Floats:

@@ -18,12 +18,12 @@ from evenmatch.model.ticket import Player
 from evenmatch.model.world import RoleMix, World
 from evenmatch.simulation.seeds import generator
 from evenmatch.simulation.world.measured_files import (
-    kept,
     misplaced,
     players_by_hour,
     read_cities,
     read_hours,
     read_pings,
+    select_cities,
 )
 from evenmatch.simulation.world.model import (
     HOURS,
@@ -118,7 +118,7 @@ class Geography:
             return
         cities = read_cities(world.cities_file, self._base_dir)
         rtt = read_pings(world.pings_file, cities, self._base_dir)
-        cities, rtt = kept(cities, rtt, ~misplaced(cities, rtt))
+        cities, rtt = select_cities(cities, rtt, ~misplaced(cities, rtt))
         # Nobody pings themselves: within a city only the fitted delay is left.
         self._rtt = rtt[:, cities.nearest(self._servers)]
         self._cities = directions(cities.spots)
@@ -147,7 +147,7 @@ class WorldDraws:
         self._roles = None if world.roles is None else RoleDraws(world.roles)
 
     def crowd(self, hours: Floats) -> PartyColumns:
-        """Return one party for each hour of arrival.
+        """Return one party for each instant of arrival, an hour of the day.
 
         Args:
             hours: UTC hours of the day, fractions included (T).
@@ -220,7 +220,7 @@ class RoleDraws:
         self._bounds: dict[tuple[int, ...], tuple[list[int], list[float]]] = {}
 
     def agree(self, lots: Iterable[float]) -> list[int]:
-        """Return the place of each member's list in the mix.
+        """Return the index of each member's list in the mix.
 
         Args:
             lots: A number in [0, 1) for each member.

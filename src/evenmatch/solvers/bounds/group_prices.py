@@ -93,23 +93,23 @@ def lower_bound(
     bound, best, idle = -np.inf, prices, 0
     hope = RISE * target
     for _ in range(steps_max):
-        found = _priced(fields, prices, seats, effort)
-        if found.bound > bound:
-            idle = idle + 1 if found.bound < bound + 0.1 * hope else 0
-            bound, best = found.bound, prices
+        proof = _priced(fields, prices, seats, effort)
+        if proof.bound > bound:
+            idle = idle + 1 if proof.bound < bound + 0.1 * hope else 0
+            bound, best = proof.bound, prices
         else:
             idle += 1
         if idle >= PATIENCE:
             hope, idle = FALL * hope, 0
         if hope < GAIN_LEAST * max(bound, 0.0) or effort[1] > effort_max:
             break
-        direction = found.slope + MEMORY * direction
+        direction = proof.slope + MEMORY * direction
         length = float(direction @ direction)
         if length == 0.0:
             break
-        way = (bound + hope - found.bound) / length
-        prices = np.minimum(alone, prices + way * direction + found.surplus * seats)
-    # The best prices deserve a more thorough search.
+        way = (bound + hope - proof.bound) / length
+        prices = np.minimum(alone, prices + way * direction + proof.surplus * seats)
+    # The best prices are worth a closer look.
     effort[0] *= 4
     bound = max(bound, _priced(fields, best, seats, effort).bound)
     return max(0.0, bound - 1e-9 * (1.0 + abs(bound)))

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.matching.pairs import OWNER, SIDE, TIME, UNTIL, Floats, Ints, shaped
+from evenmatch.solvers.matching.pairs import OWNER, SIDE, TIME, UNTIL, Floats, Ints, unweighted_cost
 
 SIZE, FIRST_LOW = 4, 5
 GATE = 3.0
@@ -33,7 +33,7 @@ def term_cost(terms: Floats, d: int, gap: float) -> float:
     """Return the weighted cost of a gap in one term; infinity beyond a gate."""
     if terms[d, 1] == GATE:
         return 0.0 if gap <= terms[d, 2] else np.inf
-    cost: float = terms[d, 0] * shaped(terms, d, gap)
+    cost: float = terms[d, 0] * unweighted_cost(terms, d, gap)
     return cost
 
 

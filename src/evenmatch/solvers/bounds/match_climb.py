@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.solvers.bounds.match_pricing import PricedMatches, Pricing, joined, roots_of
+from evenmatch.solvers.bounds.match_pricing import PricedMatches, Pricing, join_results, roots_of
 from evenmatch.solvers.bounds.match_search import PricedParties, cost_beyond_pairs_of
 from evenmatch.solvers.bounds.whole_match_costs import WholeMatchCosts
 from evenmatch.solvers.kernel import kernel
@@ -88,7 +88,7 @@ def climb(pricing: Pricing, prices: Floats, climbs: Climbs) -> PricedMatches:
         roots = roots_of(own)[rank[found[:, :width]].min(axis=1)]
         np.maximum.at(tops, roots, worths)
         out.append((found, worths, f))
-    return joined(pricing, out)._replace(tops=tops, spent=spent, is_complete=False)
+    return join_results(pricing, out)._replace(tops=tops, spent=spent, is_complete=False)
 
 
 @kernel(f"int64({_INTS}, int64)")

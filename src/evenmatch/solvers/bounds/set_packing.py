@@ -65,7 +65,7 @@ class Columns:
         """Add the legal matches of a plan, judged by `reference`; return their column numbers."""
         place = np.searchsorted(self._batch.first, np.arange(self._batch.players), side="right") - 1
         rows = []
-        for seated, legal in zip(plan.seated, plan.legal, strict=True):
+        for seated, legal in zip(plan.seating, plan.legal, strict=True):
             if legal:
                 teams = seated_teams(self._batch, seated)
                 team_of = {int(place[p]): t for t, team in enumerate(teams) for p in team}
@@ -111,7 +111,7 @@ def price_sums(parties: Ints, prices: Floats) -> Floats:
 
 
 def seated_teams(batch: Batch, seated: Ints) -> list[list[int]]:
-    """Return the players by team of one row of `Plan.seated`."""
+    """Return the players by team of one row of `Plan.seating`."""
     ends = np.cumsum(batch.seats)[:-1]
     return [[int(p) for p in team if p >= 0] for team in np.split(seated, ends)]
 
@@ -133,7 +133,7 @@ def plan_of(batch: Batch, matches: list[list[list[int]]]) -> Plan:
         for start, team in zip(starts, teams, strict=True):
             seated[m, start : start + len(team)] = team
     return Plan(
-        seated=seated,
+        seating=seated,
         quality=np.array([1.0 - reference.cost_of(batch, teams) for teams in matches]),
         legal=np.array([reference.is_legal(batch, teams) for teams in matches], dtype=np.bool_),
         evaluations=0,

@@ -67,7 +67,7 @@ def plan_duels(batch: Batch) -> DuelPlan:
     >>> facts = empty_facts(4)._replace(values=np.array([[0.0, 0.5, 0.6, 1.0]]))
     >>> batch = empty_batch(np.array([1, 1]), np.arange(5), facts)
     >>> batch = batch._replace(terms=np.array([[0.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0]]))
-    >>> plan_duels(batch).plan.seated.tolist()
+    >>> plan_duels(batch).plan.seating.tolist()
     [[0, 1], [2, 3]]
     """
     if batch.seats.tolist() != [1, 1]:
@@ -76,14 +76,14 @@ def plan_duels(batch: Batch) -> DuelPlan:
         raise ConfigError("a duel takes parties of one player; a larger one does not fit a team")
     duels, other = duels_of(batch), FactCosts(batch)
     extra = None if other.is_nothing else other.costs
-    found = pair_duels(duels, extra, extra_top=other.top)
-    pairs = found.pairs
+    duel_round = pair_duels(duels, extra, extra_top=other.top)
+    pairs = duel_round.pairs
     one, two = np.ascontiguousarray(pairs.T)
     quality = 1.0 - duel_costs(*duels[:4], one, two) - other.costs(one, two)
     seated = other.by_side(pairs).astype(np.int32)
-    plan = Plan(seated, quality, np.ones(len(pairs), np.bool_), found.pairs_seen)
-    most = len(pairs) + math.fsum(batch.worth.tolist()) - found.bound
-    return DuelPlan(plan, most / len(pairs) if len(pairs) else 0.0, found.is_optimal)
+    plan = Plan(seated, quality, np.ones(len(pairs), np.bool_), duel_round.pairs_seen)
+    most = len(pairs) + math.fsum(batch.worth.tolist()) - duel_round.bound
+    return DuelPlan(plan, most / len(pairs) if len(pairs) else 0.0, duel_round.is_optimal)
 
 
 # The cost of a pair of single players beside gaps of numbers, for many pairs at once.

@@ -94,8 +94,8 @@ def pair_duels(
     if duels.players < 2:
         over = math.fsum(duels.worth.tolist())
         return DuelRound(np.full(duels.players, -1, dtype=np.int64), over, over, True, 0)
-    if extra is None and (found := _by_neighbours(duels)) is not None:
-        return found
+    if extra is None and (duel_round := _by_neighbours(duels)) is not None:
+        return duel_round
     return _by_graph(duels, extra, extra_top, searches_max)
 
 

@@ -49,7 +49,7 @@ def shape_gap(shape: float, top: float, knee: float, step: float, gap: float) ->
 
 
 @kernel("float64(float64[:,::1], int64, float64)", inline=True)
-def shaped(terms: Floats, term: int, gap: float) -> float:
+def unweighted_cost(terms: Floats, term: int, gap: float) -> float:
     """Return what a gap between values costs before the weight of its term."""
     return shape_gap(terms[term, 1], terms[term, 2], terms[term, 3], terms[term, 4], gap)
 
@@ -68,7 +68,7 @@ def pair_cost(points: Floats, terms: Floats, gates: Floats, price: float, i: int
     cost: float = price * (points[TIME, j] - points[TIME, i])
     for d in range(terms.shape[0]):
         gap = abs(points[FIRST_VALUE + d, i] - points[FIRST_VALUE + d, j])
-        cost += terms[d, 0] * shaped(terms, d, gap)
+        cost += terms[d, 0] * unweighted_cost(terms, d, gap)
     return cost
 
 

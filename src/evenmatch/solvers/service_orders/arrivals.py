@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.service_orders.lines import Floats, Ints, Lines, put
+from evenmatch.solvers.service_orders.lines import Floats, Ints, Lines, add_party
 from evenmatch.solvers.service_orders.packs import ServicePlan, serve
 
 
@@ -38,7 +38,7 @@ def play_parties(
     ages = parties.ages
     made = 0
     for row in range(len(kinds)):
-        put(parties, row, kinds[row])
+        add_party(parties, row, kinds[row])
         count = serve(parties, packs, plan, out)
         while count > 0:
             for place in range(count):

@@ -47,7 +47,7 @@ def make_lines(slots: int, kinds: int) -> Lines:
     return Lines(np.zeros(slots), np.full((LINKS, slots), NONE, dtype=np.int64), ends)
 
 
-def widened(lines: Lines, slots: int) -> Lines:
+def widen(lines: Lines, slots: int) -> Lines:
     """Return the same lines with room for more parties."""
     ages, links, ends = lines
     wider = make_lines(slots, ends.shape[1])
@@ -66,7 +66,7 @@ def is_older(lines: Lines, slot: int, other: int) -> bool:
 
 
 @kernel("void(Lines, int64, int64)", allocates=False)
-def put(lines: Lines, slot: int, kind: int) -> None:
+def add_party(lines: Lines, slot: int, kind: int) -> None:
     """Put a party into the line of its kind, at its age.
 
     Complexity:

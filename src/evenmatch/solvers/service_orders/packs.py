@@ -23,7 +23,7 @@ from evenmatch.solvers.service_orders.lines import (
     YOUNGER,
     Ints,
     Lines,
-    put,
+    add_party,
     take,
 )
 
@@ -59,7 +59,7 @@ def _tie(parties: Lines, packs: Lines, plan: ServicePlan, out: Ints, count: int)
         links[MATE, out[place]] = out[place + 1] if place + 1 < count else NONE
     numbers[PACKED] += 1
     packed[SEQUENCE, out[0]] = numbers[PACKED]
-    put(packs, out[0], kinds[team_sets.work[LEFT, 0]])
+    add_party(packs, out[0], kinds[team_sets.work[LEFT, 0]])
 
 
 @kernel("void(Lines, Lines, ServicePlan, int64[::1])", allocates=False)
@@ -122,7 +122,7 @@ def leave(parties: Lines, packs: Lines, slot: int) -> None:
     while member != NONE:
         links[PACK, member] = NONE
         if member != slot:
-            put(parties, member, links[KIND, member])
+            add_party(parties, member, links[KIND, member])
         member = links[MATE, member]
 
 

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.matching.pairs import FIRST_VALUE, TIME, Floats, shaped
+from evenmatch.solvers.matching.pairs import FIRST_VALUE, TIME, Floats, unweighted_cost
 from evenmatch.solvers.steps.price import GUESS, WORTH
 from evenmatch.solvers.steps.skip_list import LEFT, RIGHT
 from evenmatch.solvers.steps.waiting import NONE, PRICE, WAIT_MAX, WaitingRoster
@@ -63,13 +63,13 @@ def between(
         return 0.0
     if left == NONE:
         gap = points[FIRST_VALUE, right] - numbers[LOW_END]
-        return end_value(shaped(terms, 0, max(gap, 0.0)), scale * marks[WORTH, right])
+        return end_value(unweighted_cost(terms, 0, max(gap, 0.0)), scale * marks[WORTH, right])
     if right == NONE:
         gap = numbers[HIGH_END] - points[FIRST_VALUE, left]
-        return end_value(shaped(terms, 0, max(gap, 0.0)), scale * marks[WORTH, left])
+        return end_value(unweighted_cost(terms, 0, max(gap, 0.0)), scale * marks[WORTH, left])
     gap = points[FIRST_VALUE, right] - points[FIRST_VALUE, left]
     length = 0.5 * scale * (marks[WORTH, left] + marks[WORTH, right])
-    return gap_value(shaped(terms, 0, gap), length)
+    return gap_value(unweighted_cost(terms, 0, gap), length)
 
 
 @kernel("float64(float64[:,::1], float64[::1], int64, float64)", inline=True)

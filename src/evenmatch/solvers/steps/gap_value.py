@@ -36,7 +36,7 @@ from evenmatch.solvers.steps.price import (
     RATE_NOW,
     WORTH,
     at_rate,
-    most,
+    reservation_price,
 )
 from evenmatch.solvers.steps.skip_list import LEFT, LEFTMOST, RIGHT, is_older
 from evenmatch.solvers.steps.waiting import (
@@ -80,7 +80,7 @@ def _enter(waiting: WaitingRoster, slot: int, at: float) -> None:
     """Set a player's length at rate 1, and its first instant to search."""
     marks, numbers, terms = waiting.marks, waiting.numbers, waiting.terms
     rate = numbers[RATE_NOW]
-    worth = most(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
+    worth = reservation_price(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
     marks[WORTH, slot] = worth / terms[0, 0]
     marks[LOOK, slot] = at
     wake_by(waiting, at)

@@ -29,7 +29,7 @@ from evenmatch.solvers.steps.price import (
     THETA,
     WORTH,
     at_rate,
-    most,
+    reservation_price,
     silent_until,
 )
 from evenmatch.solvers.steps.waiting import (
@@ -71,7 +71,11 @@ def _worth(waiting: WaitingRoster, slot: int) -> float:
     if numbers[THETA] >= 0.0:
         return numbers[THETA]
     rate = numbers[RATE_NOW]
-    return numbers[FACTOR] * most(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
+    return (
+        numbers[FACTOR]
+        * reservation_price(waiting, slot, rate)
+        * at_rate(rate, numbers[DIMENSIONS])
+    )
 
 
 @kernel("void(WaitingRoster, int64, float64)")

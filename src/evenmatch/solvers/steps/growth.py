@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.matching.pairs import FIRST_VALUE, SIDE, TIME, Floats, shaped
+from evenmatch.solvers.matching.pairs import FIRST_VALUE, SIDE, TIME, Floats, unweighted_cost
 from evenmatch.solvers.steps.price import (
     CLOSE,
     DIMENSIONS,
@@ -123,7 +123,7 @@ def cost_of(waiting: WaitingRoster, box: Floats) -> float:
     terms = waiting.terms
     cost = 0.0
     for term in range(terms.shape[0]):
-        cost += terms[term, 0] * shaped(terms, term, box[1, term] - box[0, term])
+        cost += terms[term, 0] * unweighted_cost(terms, term, box[1, term] - box[0, term])
     return cost
 
 
@@ -134,7 +134,7 @@ def _cost_with(points: Floats, terms: Floats, box: Floats, slot: int) -> float:
     for term in range(terms.shape[0]):
         value = points[FIRST_VALUE + term, slot]
         gap = max(box[1, term], value) - min(box[0, term], value)
-        cost += terms[term, 0] * shaped(terms, term, gap)
+        cost += terms[term, 0] * unweighted_cost(terms, term, gap)
     return cost
 
 
@@ -144,7 +144,7 @@ def _cost_of_two(points: Floats, terms: Floats, one: int, two: int) -> float:
     cost = 0.0
     for term in range(terms.shape[0]):
         gap = abs(points[FIRST_VALUE + term, one] - points[FIRST_VALUE + term, two])
-        cost += terms[term, 0] * shaped(terms, term, gap)
+        cost += terms[term, 0] * unweighted_cost(terms, term, gap)
     return cost
 
 

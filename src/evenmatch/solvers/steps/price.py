@@ -16,7 +16,15 @@ import math
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.matching.pairs import FIRST_VALUE, LOG, RAW, TIME, Floats, pair_cost, shaped
+from evenmatch.solvers.matching.pairs import (
+    FIRST_VALUE,
+    LOG,
+    RAW,
+    TIME,
+    Floats,
+    pair_cost,
+    unweighted_cost,
+)
 from evenmatch.solvers.steps.range_search import find_within
 from evenmatch.solvers.steps.together import most_together
 from evenmatch.solvers.steps.waiting import (
@@ -102,7 +110,7 @@ def costs_to_last(waiting: WaitingRoster, slot: int, costs: Floats) -> int:
         value = points[FIRST_VALUE + term, slot]
         if terms[term, 1] == LOG or terms[term, 4] > 0.0:
             for i in range(count):
-                costs[i] += weight * shaped(terms, term, abs(samples[1 + term, i] - value))
+                costs[i] += weight * unweighted_cost(terms, term, abs(samples[1 + term, i] - value))
             continue
         # The usual shapes again, so that the processor can compute several at a time.
         if terms[term, 1] == RAW:
@@ -163,7 +171,7 @@ def _take_cheapest(samples: Floats, costs: Floats, count: int, oldest: int) -> N
 
 
 @kernel("float64(WaitingRoster, int64, float64)")
-def most(waiting: WaitingRoster, slot: int, rate: float) -> float:
+def reservation_price(waiting: WaitingRoster, slot: int, rate: float) -> float:
     """Return the most that a player would pay rather than wait: T, as a cost.
 
     Newton's method on rate * E[(T - cost)+] = c^2 * price, which is convex in T. The mean is over
@@ -212,7 +220,7 @@ def arrive(waiting: WaitingRoster, slot: int, now: float) -> None:
     elif rate <= 0.0:
         rate = arrival_rate(waiting, now, INSTANTS)
     numbers[RATE_NOW], numbers[LAST] = rate, now
-    marks[WORTH, slot] = most(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
+    marks[WORTH, slot] = reservation_price(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
     marks[LOOK, slot] = points[TIME, slot]
     marks[CLOSE, slot] = 0.0
     wake_by(waiting, marks[LOOK, slot])
@@ -224,7 +232,7 @@ def come_back(waiting: WaitingRoster, slot: int, now: float) -> None:
     """Store the same for a player who returns, without counting an arrival."""
     marks, numbers = waiting.marks, waiting.numbers
     rate = numbers[RATE_NOW]
-    marks[WORTH, slot] = most(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
+    marks[WORTH, slot] = reservation_price(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
     marks[LOOK, slot] = now
     marks[CLOSE, slot] = 0.0
     wake_by(waiting, now)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.matching.pairs import FIRST_VALUE, shaped
+from evenmatch.solvers.matching.pairs import FIRST_VALUE, unweighted_cost
 from evenmatch.solvers.steps.skip_list import (
     AXIS,
     BEST,
@@ -91,7 +91,7 @@ def least_cost(waiting: WaitingRoster, slot: int, other: int) -> float:
     if term < 0:
         return 0.0
     gap = abs(points[row, other] - points[row, slot])
-    least: float = terms[term, 0] * shaped(terms, term, gap)
+    least: float = terms[term, 0] * unweighted_cost(terms, term, gap)
     return least
 
 

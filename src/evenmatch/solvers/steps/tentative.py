@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.matching.pairs import FIRST_VALUE, Floats, shape_gap, shaped
+from evenmatch.solvers.matching.pairs import FIRST_VALUE, Floats, shape_gap, unweighted_cost
 from evenmatch.solvers.steps.skip_list import AXIS, is_older
 from evenmatch.solvers.steps.skip_list_search import (
     ANYONE,
@@ -126,7 +126,7 @@ def _cost_with(points: Floats, terms: Floats, near: Floats, slot: int) -> float:
     for term in range(terms.shape[0]):
         value = points[FIRST_VALUE + term, slot]
         gap = max(near[HIGH, term], value) - min(near[LOW, term], value)
-        cost += terms[term, 0] * shaped(terms, term, gap)
+        cost += terms[term, 0] * unweighted_cost(terms, term, gap)
     return cost
 
 

@@ -221,13 +221,13 @@ class Plan(NamedTuple):
     """Matches found for a batch.
 
     Args:
-        seated: Shape (matches, k): players team by team; -1 = a free seat.
+        seating: Shape (matches, k): players team by team; -1 = a free seat.
         quality: Shape (matches,): 1 - cost.
         legal: Shape (matches,): whether the match breaks no hard rule.
         evaluations: Matches evaluated by the search, a measure of effort.
     """
 
-    seated: Places
+    seating: Places
     quality: Floats
     legal: NDArray[np.bool_]
     evaluations: int

@@ -131,7 +131,7 @@ def _team_roles(
         states: Workspace.
         unseated: Cost of a player without a role; inf = each needs one.
     """
-    role_cost, team_start, steps = scene.role_cost, scene.team_start, scene.others.steps
+    role_cost, team_start, steps = scene.role_cost, scene.team_start, scene.match_facts.steps
     count, roles = steps.shape
     now = 0
     for state in range(count):

@@ -102,7 +102,7 @@ class Scene(NamedTuple):
         radix: From `Options`, like the next five; empty if the division is part of the state.
         trio: `trio_parity` of two teams of three, else shape (0, 0).
         floor: Shape (n,): lower bound on what a player adds to the pairs of any match.
-        others: Facts that are looked up match by match.
+        match_facts: Facts that are looked up match by match.
     """
 
     measures: Measures
@@ -130,7 +130,7 @@ class Scene(NamedTuple):
     signs: Singles
     trio: Singles
     floor: Singles
-    others: MatchFacts
+    match_facts: MatchFacts
 
     @property
     def is_divided(self) -> bool:

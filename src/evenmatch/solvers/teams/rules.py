@@ -58,7 +58,7 @@ def _counts(pairs: int, is_mate: bool) -> bool:
 @kernel("float64(Scene, int64, int64, int64)", allocates=False)
 def _ping(scene: Scene, attribute: int, i: int, j: int) -> float:
     """Return the milliseconds between two players by one attribute; inf if nothing joins them."""
-    latencies, pings = scene.others.latencies, scene.others.pings
+    latencies, pings = scene.match_facts.latencies, scene.match_facts.pings
     if attribute == 0:
         return ping_between(scene.measures, i, j)
     if pings.shape[0] > 0:
@@ -122,8 +122,8 @@ def _least_mean(scene: Scene, board: Board, row: int, venue: int, limit: float) 
     Complexity:
         O(k * regions).
     """
-    seat, costs = board.seat, scene.others.region_costs
-    latencies, attribute = scene.others.latencies, scene.others.venue_of[venue]
+    seat, costs = board.seat, scene.match_facts.region_costs
+    latencies, attribute = scene.match_facts.latencies, scene.match_facts.venue_of[venue]
     players, best = 0, np.inf
     for p in range(seat.shape[1]):
         players += 1 if seat[row, p] >= 0 else 0
@@ -146,7 +146,7 @@ def _region_cost(scene: Scene, board: Board, row: int, venue: int) -> float:
 
     If they allow none now, that of the best region that will ever be allowed; 1 if there is none.
     """
-    rules, venue_of = scene.rules, scene.others.venue_of
+    rules, venue_of = scene.rules, scene.match_facts.venue_of
     limit = np.inf
     for q in range(rules.shape[0]):
         if rules[q, 0] == REGION_GAP and venue_of[int(rules[q, 1])] == venue_of[venue]:
@@ -160,7 +160,11 @@ def _region_cost(scene: Scene, board: Board, row: int, venue: int) -> float:
 @kernel(f"int64({_ROW}, int64, float64)", inline=True, allocates=False)
 def _too_far(scene: Scene, board: Board, row: int, venue: int, limit: float) -> int:
     """Return how many players would have to leave before some region is near enough to the rest."""
-    seat, latencies, attribute = board.seat, scene.others.latencies, scene.others.venue_of[venue]
+    seat, latencies, attribute = (
+        board.seat,
+        scene.match_facts.latencies,
+        scene.match_facts.venue_of[venue],
+    )
     fewest = seat.shape[1]
     if limit == np.inf:
         return 0
@@ -206,7 +210,7 @@ def far_players(scene: Scene, board: Board, row: int) -> int:
 @kernel(f"int64({_ROW}, int64)", allocates=False)
 def _hosts_lack(scene: Scene, board: Board, row: int, column: int) -> int:
     """Return by how many the hosts fall short of two."""
-    seat, order, more = board.seat, board.order, scene.others.more_connect
+    seat, order, more = board.seat, board.order, scene.match_facts.more_connect
     found = 0
     for a in range(seat.shape[1]):
         can_host = order[0, a] >= 0
@@ -265,7 +269,11 @@ def _odd_tongues(scene: Scene, board: Board, row: int, column: int) -> int:
 def _listed_beyond(scene: Scene, board: Board, row: int, column: int, limit: float) -> int:
     """Return how many listed pairs are in a match although their gap exceeds a limit."""
     seat, order = board.seat, board.order
-    first, listed, gaps = scene.others.listed_first, scene.others.listed, scene.others.listed_gaps
+    first, listed, gaps = (
+        scene.match_facts.listed_first,
+        scene.match_facts.listed,
+        scene.match_facts.listed_gaps,
+    )
     found = 0
     for a in range(seat.shape[1]):
         if order[0, a] < 0:
@@ -284,7 +292,7 @@ def _listed_beyond(scene: Scene, board: Board, row: int, column: int, limit: flo
 @kernel(f"int64({_ROW}, int64)", allocates=False)
 def _housemates(scene: Scene, board: Board, row: int, column: int) -> int:
     """Return the most players of one household, as in `criteria.kinds.household_limit`."""
-    seat, order, homes = board.seat, board.order, scene.others.homes
+    seat, order, homes = board.seat, board.order, scene.match_facts.homes
     most, pairs, home = 0, column % 3, column // 3
     for a in range(seat.shape[1]):
         if order[0, a] < 0:
@@ -349,7 +357,7 @@ def broken_rules(scene: Scene, board: Board, row: int, rank: float) -> int:
         row: One of them.
         rank: The mean rank of its roles, see `RANK_GAP`.
     """
-    rules, sides, seat, order = scene.rules, scene.others.sides, board.seat, board.order
+    rules, sides, seat, order = scene.rules, scene.match_facts.sides, board.seat, board.order
     broken = 0
     for q in range(rules.shape[0]):
         kind, column = rules[q, 0], int(rules[q, 1])

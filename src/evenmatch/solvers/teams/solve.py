@@ -36,13 +36,13 @@ class Round(NamedTuple):
     Args:
         batch: The batch.
         scene: The batch in the form that kernels read.
-        seated: Matches to start from.
+        seating: Matches to start from.
         candidates: The best partners of each player.
     """
 
     batch: Batch
     scene: Scene
-    seated: Places
+    seating: Places
     candidates: Places
 
 
@@ -118,7 +118,7 @@ def search(ready: Round, effort: int, seed: int) -> Plan:
         seed: Of all random choices.
     """
     players = ready.batch.players
-    annealing = Annealing(ready.scene, ready.seated, ready.candidates, seed)
+    annealing = Annealing(ready.scene, ready.seating, ready.candidates, seed)
     polish = int(FINISH * effort) if effort >= FINISH_FROM * players else 0
     annealing.pace(effort)
     annealing.run(effort - polish)
@@ -167,7 +167,7 @@ def _value(plan: Plan, worth: Floats, power: float, select: str) -> tuple[float,
         value = -float(np.square(1.0 - quality).mean())
     else:
         value = float((np.sign(quality) * np.abs(quality) ** power).mean())
-    seated = plan.seated[plan.legal]
+    seated = plan.seating[plan.legal]
     return float(plan.legal.sum()), value + float(worth[seated[seated >= 0]].sum()) / len(quality)
 
 

@@ -87,7 +87,7 @@ def _split_all(scene: Scene, board: Board, parts: Ints) -> None:
     order, found = board.order, board.found
     k = seat.shape[1]
     is_even = team_start[2] == 2 * team_start[1] and seats_min[0] == seats_min[1]
-    is_even = is_even and scene.others.sides.shape[0] == 0
+    is_even = is_even and scene.match_facts.sides.shape[0] == 0
     for row in range(seat.shape[0]):
         load_pairs(scene, board, row)
         count = _find_parts(scene, board, row, parts)

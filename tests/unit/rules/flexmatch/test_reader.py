@@ -246,7 +246,7 @@ def test_wrong_rule_is_an_error_with_its_path(
     ("rule", "path", "sentence"),
     [
         (DISTANCE | {"maxdistance": 5}, "maxdistance", "did you mean maxDistance?"),
-        (COMPARISON | {"maxDistance": 5}, "maxDistance", "is no key of a rule of type comparison"),
+        (COMPARISON | {"maxDistance": 5}, "maxDistance", "is not a key of a rule of type"),
         (COMPARISON | {"partyAggregation": "min"}, "partyAggregation", "each player's own value"),
         (DISTANCE | {"partyAggregation": "AVG"}, "partyAggregation", "is taken as avg"),
         (COLLECTION | {"referenceValue": "x"}, "referenceValue", "does nothing"),
@@ -342,7 +342,7 @@ def test_wrong_section_is_an_error_with_its_path(
     ("sections", "path", "sentence"),
     [
         ({"ruleLanguageVersion": 1.0}, "ruleLanguageVersion", "in quotes"),
-        ({"comment": "x"}, "comment", "is no key of a rule set"),
+        ({"comment": "x"}, "comment", "is not a key of a rule set"),
         ({"algorithm": {"batchingPreference": "fastestRegion"}}, "algorithm.batchingPreference",
          "goes with another strategy"),
         ({"algorithm": {"batchingPreference": "sorted"}}, "algorithm.sortByAttributes",
@@ -420,7 +420,7 @@ def test_wrong_expansion_is_an_error_with_its_path(
             "steps[1].waitTimeSeconds",
             "at most, got 1e+300",
         ),
-        (steps("rules[Fair].maxDistance", (5, 9)) | {"note": 1}, "note", "no key of an expansion"),
+        (steps("rules[Fair].maxDistance", (5, 9)) | {"note": 1}, "note", "key of an expansion"),
         (steps("algorithm.backfillPriority", (5, "high")), "target", "stays the same"),
     ],
 )  # fmt: skip
@@ -436,13 +436,13 @@ def test_two_expansions_of_one_target_are_a_warning() -> None:
     twice = [steps("rules[Fair].maxDistance", (5, 9)), steps("rules[Fair].maxDistance", (9, 11))]
     (warning,) = said(findings_of(DISTANCE, expansions=twice), "warning")
     assert warning[0] == "$.expansions[1].target"
-    assert "is the target of $.expansions[0] too" in warning[1]
+    assert "is also the target of $.expansions[0]" in warning[1]
 
 
 def test_two_expansions_of_one_part_of_the_algorithm_are_a_warning() -> None:
     twice = [steps("algorithm.strategy", (5, "balanced"))] * 2
     warnings = said(findings_of(expansions=twice), "warning")
-    assert "is the target of $.expansions[0] too" in warnings[0][1] + warnings[1][1]
+    assert "is also the target of $.expansions[0]" in warnings[0][1] + warnings[1][1]
 
 
 def test_what_is_at_the_edge_of_what_aws_takes_is_no_warning() -> None:

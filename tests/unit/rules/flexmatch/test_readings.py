@@ -84,5 +84,5 @@ def test_a_sample_has_a_fold_of_its_own() -> None:
 
 
 def test_readings_without_a_rule_set_are_refused() -> None:
-    with pytest.raises(ConfigError, match="says how to read a rules_file, and there is none"):
+    with pytest.raises(ConfigError, match="says how to read a rules_file, but the queue has none"):
         parse_scenario('[[queue]]\nrules_readings = {stddev = "sample"}')

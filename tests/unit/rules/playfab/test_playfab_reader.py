@@ -275,8 +275,8 @@ def test_wrong_queue_is_an_error_with_its_path(raw: object, expected: str) -> No
         (queue(Rules=[difference(Type="Difference")]), "is taken as DifferenceRule"),
         (queue(Rules=[difference(Attribute="skill")]), "is a text; write"),
         (queue(Rules=[difference(Difference="5")]), "is a number in quotes"),
-        (queue(Rules=[difference(Wait=5)]), "Wait is no key of such a rule and is ignored"),
-        (queue(Ruls=[]), "is no key of a queue and is ignored"),
+        (queue(Rules=[difference(Wait=5)]), "Wait is not a key of such a rule and is ignored"),
+        (queue(Ruls=[]), "is not a key of a queue and is ignored"),
         (queue(Rules=[difference(Name="a b")]), "has to be 1 to 255 letters"),
         (
             queue(Rules=[difference(AttributeNotSpecifiedBehavior="UseDefault")]),

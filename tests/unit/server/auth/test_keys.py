@@ -86,7 +86,10 @@ def test_command_makes_shows_rotates_and_revokes(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["drop", "x"], "keys can add, list, revoke, rotate, copy, got 'drop'"),
+        (
+            ["drop", "x"],
+            "the action of keys must be one of add, list, revoke, rotate, copy, got 'drop'",
+        ),
         (["add"], "say whose key it is"),
         (["add", "x", "--rights", "all"], "--rights must be some of tickets, matches"),
         (["add", "x", "--rights", ""], "--rights must be some of tickets, matches"),

@@ -230,8 +230,8 @@ def test_configurations_are_found_by_the_next_server(place: Place) -> None:
     for version in range(2, KEPT + 4):
         write(one, stored(version))
     two = Versions(None, place.thread)
-    assert two.read(KEPT + 3) == stored(KEPT + 3).summed()
-    assert two.in_force(at(KEPT + 3, "PUT /v1/config")) == stored(KEPT + 3).summed()
+    assert two.read(KEPT + 3) == stored(KEPT + 3).with_digest()
+    assert two.in_force(at(KEPT + 3, "PUT /v1/config")) == stored(KEPT + 3).with_digest()
     assert two.read(3) is None, "the oldest give way"
     set_aside(two, KEPT + 3)
     assert two.read(KEPT + 3) is None
@@ -284,7 +284,7 @@ def test_server_that_lost_its_shard_writes_and_takes_back_no_configuration(place
         with pytest.raises(StaleOwner):
             asyncio.run(work)
     assert new.read(3) is None
-    assert new.read(2) == stored(2).summed()
+    assert new.read(2) == stored(2).with_digest()
 
 
 @pytest.mark.parametrize("is_there", [False, True], ids=["new", "left over"])
@@ -299,7 +299,7 @@ def test_server_paused_after_it_asked_replaces_nothing_of_its_successor(
     old.meanwhile.append((new, theirs))
     with pytest.raises(StaleOwner):
         write(old.versions, stored(3))
-    assert Versions(None, place.thread).read(3) == theirs.summed()
+    assert Versions(None, place.thread).read(3) == theirs.with_digest()
 
 
 def test_owner_looks_anew_where_a_paused_server_still_wrote(place: Place) -> None:
@@ -315,4 +315,4 @@ def test_owner_looks_anew_where_a_paused_server_still_wrote(place: Place) -> Non
     versions.confirm = confirm
     write(versions, ours)
     assert len(asked) == 2
-    assert Versions(None, place.thread).read(3) == ours.summed()
+    assert Versions(None, place.thread).read(3) == ours.with_digest()

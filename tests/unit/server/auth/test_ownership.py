@@ -99,7 +99,7 @@ def test_key_without_the_right_is_told_which_it_needs(tmp_path: Path) -> None:
         refused = await site.call("POST", "/v1/tickets", duel("ann"), key=reader)
         assert refused.status == 403
         assert refused.body["message"] == (
-            "this needs a key with the right tickets; 'board' has it not"
+            "this needs a key with the right tickets; 'board' lacks it"
         )
         assert (await site.call("GET", "/v1/queues/duel/stats", key=reader)).status == 200
         refused = await site.call("DELETE", "/v1/tickets/s0-1", key=reader)

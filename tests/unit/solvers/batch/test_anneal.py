@@ -47,9 +47,9 @@ WORLDS = [
 def test_plan_is_whole_parties_and_its_quality_is_the_reference_s(batch: Batch) -> None:
     plan = anneal(batch, effort=4_000, seed=1)
 
-    check_legal(batch, plan.seated)
-    assert len(plan.seated) == len(prepare(batch).seated) > 0
-    for row, quality, legal in zip(plan.seated, plan.quality, plan.legal, strict=True):
+    check_legal(batch, plan.seating)
+    assert len(plan.seating) == len(prepare(batch).seating) > 0
+    for row, quality, legal in zip(plan.seating, plan.quality, plan.legal, strict=True):
         teams = teams_of(batch, row)
         assert legal == is_legal(batch, teams)
         if legal:
@@ -60,7 +60,7 @@ def test_plan_is_whole_parties_and_its_quality_is_the_reference_s(batch: Batch) 
 def test_energies_kept_by_moves_are_those_of_the_matches(batch: Batch) -> None:
     batch = batch._replace(worth=np.random.default_rng(1).random(batch.players))
     ready = prepare(batch)
-    one = Annealing(ready.scene, ready.seated, ready.candidates, seed=3)
+    one = Annealing(ready.scene, ready.seating, ready.candidates, seed=3)
     for at in range(4):
         one.run(1_000, at / 4, (at + 1) / 4)
     one.finish(2_000)
@@ -77,7 +77,7 @@ def test_energies_kept_by_moves_are_those_of_the_matches(batch: Batch) -> None:
 @pytest.mark.parametrize("batch", WORLDS)
 def test_bench_and_places_stay_true(batch: Batch) -> None:
     ready = prepare(batch)
-    one = Annealing(ready.scene, ready.seated, ready.candidates, seed=5)
+    one = Annealing(ready.scene, ready.seating, ready.candidates, seed=5)
     one.run(5_000)
     rows, places = np.nonzero(one.board.seat[:-2] >= 0)
     who = one.board.seat[rows, places]
@@ -92,7 +92,7 @@ def test_bench_and_places_stay_true(batch: Batch) -> None:
 def test_bound_of_a_move_is_that_of_the_match_it_would_make(batch: Batch) -> None:
     batch = batch._replace(worth=np.random.default_rng(1).random(batch.players))
     ready = prepare(batch)
-    annealing = Annealing(ready.scene, ready.seated, ready.candidates, 1)
+    annealing = Annealing(ready.scene, ready.seating, ready.candidates, 1)
     annealing.run(500)
     scene, board, walk = annealing.scene, annealing.board, annealing.walk
     compared = 0
@@ -111,10 +111,10 @@ def test_bound_of_a_move_is_that_of_the_match_it_would_make(batch: Batch) -> Non
 def test_equal_arguments_give_equal_plans_and_slices_do_not_matter_to_that() -> None:
     batch = plain_batch((3, 3), 65, 1)
     one, two = (anneal(batch, effort=20_000, seed=7, restarts=2) for _ in range(2))
-    assert np.array_equal(one.seated, two.seated)
+    assert np.array_equal(one.seating, two.seating)
     assert one.evaluations == two.evaluations
     other = anneal(batch, effort=20_000, seed=8, restarts=2)
-    assert not np.array_equal(one.seated, other.seated)
+    assert not np.array_equal(one.seating, other.seating)
 
 
 def test_search_finds_the_optimum_of_two_matches() -> None:
@@ -145,14 +145,14 @@ def test_players_of_worth_are_seated_though_qualities_then_exceed_one() -> None:
         worth = np.zeros(44)
         worth[player] = 50.0
         plan = anneal(batch._replace(worth=worth), effort=3_000, seed=player)
-        assert player in plan.seated
+        assert player in plan.seating
 
 
 def test_resolving_pairs_of_matches_only_gains_and_splits_no_party() -> None:
     # A prototype's re-solve split parties, which gained three points that were not there.
     batch = plain_batch((3, 3), 90, 2)
     ready = prepare(batch)
-    one = Annealing(ready.scene, ready.seated, ready.candidates, seed=1)
+    one = Annealing(ready.scene, ready.seating, ready.candidates, seed=1)
     one.run(3_000)
     before = one.energy
     one.finish(10**6)
@@ -189,7 +189,7 @@ def test_objectives_sum_transformed_qualities() -> None:
 
 def _begun(batch: Batch, objective: str) -> Annealing:
     ready = prepare(batch, objective=objective)
-    return Annealing(ready.scene, ready.seated, ready.candidates, seed=1)
+    return Annealing(ready.scene, ready.seating, ready.candidates, seed=1)
 
 
 @pytest.mark.parametrize("objective", ["sqrt", "power:0.1", "rms"])
@@ -236,20 +236,20 @@ def test_parts_of_a_job_make_the_same_plan_as_the_whole() -> None:
     plans = [search(ready, 5_000, seed) for seed in child_seeds(4, 3)]
     best = best_of(plans, batch.worth, objective="mean", select="mean")
     whole = anneal(batch, effort=15_000, seed=4, restarts=3)
-    assert np.array_equal(best.seated, whole.seated)
+    assert np.array_equal(best.seating, whole.seating)
 
 
 @pytest.mark.parametrize("players", [0, 1, 5])
 def test_too_few_players_make_no_match(players: int) -> None:
     batch = plain_batch((3, 3), players, 1)
     plan = anneal(batch, effort=100, seed=1)
-    assert plan.seated.shape == (0, 6)
+    assert plan.seating.shape == (0, 6)
 
 
 def test_no_effort_gives_the_start() -> None:
     batch = plain_batch((3, 3), 40, 1)
     plan = anneal(batch, effort=0, seed=1)
-    assert len(plan.seated) == 6
+    assert len(plan.seating) == 6
     with pytest.raises(ConfigError, match="effort must be >= 0"):
         anneal(batch, effort=-1, seed=1)
 
@@ -270,8 +270,8 @@ def test_without_a_table_of_pairs_matches_are_worth_the_same(
             free = prepare(batch)
         assert not len(free.scene.costs)
         assert np.array_equal(free.scene.floor, np.zeros(batch.players))
-        one = Annealing(table.scene, table.seated, table.candidates, seed=1)
-        two = Annealing(free.scene, free.seated, free.candidates, seed=1)
+        one = Annealing(table.scene, table.seating, table.candidates, seed=1)
+        two = Annealing(free.scene, free.seating, free.candidates, seed=1)
         assert two.walk.energies == pytest.approx(one.walk.energies, abs=1e-5)
         before = two.energy
         two.run(4_000)

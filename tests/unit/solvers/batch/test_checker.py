@@ -27,7 +27,7 @@ def test_solution_passes_the_checker(
 
     plan = anneal(read_arrays(instance), effort=3_000, seed=1)
 
-    matches = [(row[:team_size].tolist(), row[team_size:].tolist()) for row in plan.seated]
+    matches = [(row[:team_size].tolist(), row[team_size:].tolist()) for row in plan.seating]
     assert len(matches) == players // (2 * team_size)
     assert galactron.check(batch, matches) == pytest.approx(100.0 * plan.quality.mean(), abs=1e-6)
 
@@ -49,5 +49,5 @@ def test_optimum_of_thirty_players_is_found(seed: int, best: float) -> None:
     file = galactron.DATA / f"galactron_30_{seed}.npz"
     plan = anneal(read_arrays(file), effort=1_500_000, seed=1)
     assert 100.0 * plan.quality.mean() == pytest.approx(best, abs=0.006)
-    matches = [(row[:3].tolist(), row[3:].tolist()) for row in plan.seated]
+    matches = [(row[:3].tolist(), row[3:].tolist()) for row in plan.seating]
     assert galactron.check(np.load(file), matches) == pytest.approx(best, abs=0.006)

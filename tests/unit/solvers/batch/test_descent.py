@@ -59,8 +59,8 @@ def test_descent_keeps_parties_whole_and_gets_better_than_its_start(
 
     plan = descent(batch, effort=30_000, seed=1, escape=escape)
 
-    check_whole(batch, plan.seated)
-    assert len(plan.seated) == len(start)
+    check_whole(batch, plan.seating)
+    assert len(plan.seating) == len(start)
     assert plan.legal.sum() >= legal.sum()
     if legal.all():
         assert plan.quality.mean() > before.mean()
@@ -128,16 +128,16 @@ def test_more_effort_is_never_worse_and_the_same_seed_gives_the_same_plan(escape
     batch = plain_batch((3, 3), 60, 2)
     plans = [descent(batch, effort=e, seed=3, escape=escape) for e in (5_000, 50_000, 50_000)]
     assert plans[0].quality.mean() <= plans[1].quality.mean() + TOLERANCE
-    assert plans[1].seated.tolist() == plans[2].seated.tolist()
+    assert plans[1].seating.tolist() == plans[2].seating.tolist()
     random = [descent(batch, effort=5_000, seed=s, escape=escape, start="random") for s in (3, 4)]
-    assert random[0].seated.tolist() != random[1].seated.tolist()
+    assert random[0].seating.tolist() != random[1].seating.tolist()
 
 
 @pytest.mark.parametrize("start", ["skill", "party", "region", "random"])
 def test_every_start_can_be_descended_from(start: str) -> None:
     batch = plain_batch((3, 3), 40, 1)
     plan = descent(batch, effort=5_000, seed=1, start=start)
-    check_whole(batch, plan.seated)
+    check_whole(batch, plan.seating)
     assert plan.legal.all()
 
 
@@ -146,14 +146,14 @@ def test_who_is_worth_more_comes_from_the_bench() -> None:
     worth = np.zeros(22)
     worth[[4, 11]] = 5.0
     plan = descent(batch._replace(worth=worth), effort=20_000, seed=1)
-    assert {4, 11} <= set(plan.seated.ravel().tolist())
+    assert {4, 11} <= set(plan.seating.ravel().tolist())
 
 
 @pytest.mark.parametrize("players", [0, 3, 4])
 def test_too_few_to_swap_end_at_once(players: int) -> None:
     batch = plain_batch((2, 2), players, 1, largest=1)
     plan = descent(batch, effort=1_000, seed=1)
-    assert plan.seated.shape == (players // 4, 4)
+    assert plan.seating.shape == (players // 4, 4)
     assert plan.evaluations == 0
 
 
@@ -161,7 +161,7 @@ def test_without_effort_the_start_is_given_back() -> None:
     batch = plain_batch((3, 3), 40, 1)
     plan = descent(batch, effort=0, seed=1)
     start = start_matches(batch, "skill", np.random.default_rng(1))
-    assert sorted(map(sorted, plan.seated.tolist())) == sorted(map(sorted, start.tolist()))
+    assert sorted(map(sorted, plan.seating.tolist())) == sorted(map(sorted, start.tolist()))
 
 
 @pytest.mark.parametrize("given", [{"escape": "hope"}, {"start": "best"}])

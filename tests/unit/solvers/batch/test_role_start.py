@@ -123,5 +123,5 @@ def test_parties_go_from_match_to_match_without_an_equal_pack_in_return() -> Non
         4,
     ]
     plan = anneal(batch, effort=5_000, seed=1)
-    assert sorted((plan.seated >= 0).sum(axis=1).tolist()) == [3, 5]
+    assert sorted((plan.seating >= 0).sum(axis=1).tolist()) == [3, 5]
     assert plan.legal.all()

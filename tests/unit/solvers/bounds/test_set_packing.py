@@ -171,7 +171,7 @@ def judged(batch: Batch, seed: int) -> tuple[Batch, Plan, float] | None:
     )
     if plan is None:
         return None
-    return batch, plan, best_choice(matches, len(plan.seated))[0] / len(plan.seated)
+    return batch, plan, best_choice(matches, len(plan.seating))[0] / len(plan.seating)
 
 
 @pytest.mark.parametrize("name", PARTIES)
@@ -394,7 +394,7 @@ def test_parties_are_never_split() -> None:
     batch, plan, _ = _first_solved()
     proof = prove(batch, plan, effort=EFFORT, optimum=True)
     party = np.repeat(np.arange(len(batch.first) - 1), np.diff(batch.first))
-    for seated in proof.plan.seated:
+    for seated in proof.plan.seating:
         teams = [{int(party[p]) for p in team} for team in seated_teams(batch, seated)]
         assert all(not one & two for one, two in permutations(teams, 2))
         assert sum(np.diff(batch.first)[list(set().union(*teams))]) == 6

@@ -81,7 +81,7 @@ def test_plan_of_duels_is_the_best_by_the_reference(seed: int) -> None:
                 graph.add_edge(i, j, weight=gain)
     best = networkx.max_weight_matching(graph, maxcardinality=True)
     found = plan_duels(batch)
-    seated = found.plan.seated.tolist()
+    seated = found.plan.seating.tolist()
     assert len(seated) == len(best)
     assert found.is_optimal
     for (i, j), quality in zip(seated, found.plan.quality.tolist(), strict=True):
@@ -97,7 +97,7 @@ def test_plan_of_duels_is_the_best_by_the_reference(seed: int) -> None:
 
 def test_plans_are_the_same_each_time() -> None:
     plans = [plan_duels(random_batch(np.random.default_rng(4), 60)) for _ in range(2)]
-    assert plans[0].plan.seated.tolist() == plans[1].plan.seated.tolist()
+    assert plans[0].plan.seating.tolist() == plans[1].plan.seating.tolist()
 
 
 @pytest.mark.parametrize(

@@ -2,37 +2,37 @@
 
 If AWS's text is silent or ambiguous, one reading is chosen here:
 
-- The age is that of the newest or oldest ticket of the match itself. A step holds from its
-  `waitTimeSeconds` on, that instant included.
-- A player who lacks an attribute that has no default is never matched, whether or not a rule reads
-  it. Declared defaults replace missing values.
-- If a value does not exist (the average of an empty team, the common values of no collections), its
-  rule is neither true nor false, and so is its `not`: no match. `or` with a true rule is true. The
-  sum and the count of nothing are 0.
-- `partyAggregation` merges the numbers of a party, on both sides of a comparison or distance; the
-  merged value is in a list once for each of its players (`Readings.party_weight`). Strings are
-  never merged: each player's own counts.
+- Expansions go by the age of the newest or oldest ticket of the match itself. A step holds from its
+  `waitTimeSeconds` on, including that instant.
+- A player who lacks an attribute without a default is never matched, whether or not a rule uses it.
+  Declared defaults replace missing attributes.
+- A value that does not exist (such as the average of an empty team, or the intersection of no
+  collections) makes its rule neither true nor false, and the `not` of it too, so there is no match.
+  An `or` with a true rule is still true. The sum and the count of nothing are 0.
+- `partyAggregation` merges the numbers of a party, on both sides of a comparison or distance; lists
+  contain the merged value once for each of its players (`Readings.party_weight`). Strings are never
+  merged: each player's own string counts.
 - A comparison without a reference looks at each player's own value. Single values of all its
-  measurements are compared with one another; a list is compared within itself, and each list in a
-  list by itself.
-- A comparison with a reference and a distance must hold for every measured value, however deep in
+  measurements are compared with one another; a list is compared within itself, and so is each list
+  inside a list.
+- A comparison with a reference, or a distance, must hold for every measured value, however deep in
   lists.
-- `contains` counts players, each with their own collection (`Readings.contains`). In one list of
-  strings it counts the strings. Of lists within lists each is counted for itself.
+- `contains` counts players, each with their own collection (`Readings.contains`). For one list of
+  strings it counts the strings. For lists within lists it counts each list separately.
 - `intersection` and `reference_intersection_count` merge the collections of a party, by union
-  unless the rule says otherwise. A list of strings is one collection, and counts what differs.
-  Bounds hold for each collection, and for each list of collections.
+  unless the rule says otherwise. A list of strings is one collection, in which equal strings count
+  once. Bounds must hold for each collection, and for each list of collections.
 - A latency at the limit is allowed. A location counts for a party if all its players report it,
-  with the merged latency. One location must suit all tickets, for the limit and the distance at
-  once. A player without latencies is in no match of a rule set with such a rule.
+  with the merged latency. One location must suit all tickets, by the limit and the distance at the
+  same time. A player without latencies is never matched if the rule set has such a rule.
 - `batchDistance` compares all tickets of the match: the merged numbers, or each player's string.
-- `xor` of more than two holds if exactly one of them does. A rule that a compound names is not
-  enforced by itself, and neither is a compound that another one names.
+- An `xor` of more than two operands holds if exactly one of them does. A rule that a compound rule
+  names is not enforced by itself; nor is a compound rule that another one names.
 - The short form `players...` means all players of the match in one list; a team with a `quantity`
   in an expression means a list by team.
 - `stddev` divides by the number of values (`Readings.stddev`).
-- Sort rules and the algorithm, its strategy and its expansions, forbid nothing.
-- Numbers are compared exactly, by their decimal notation.
+- Sort rules, and the algorithm with its strategy and expansions, forbid nothing.
+- Numbers are compared exactly, as the decimals that are written.
 """
 
 from __future__ import annotations

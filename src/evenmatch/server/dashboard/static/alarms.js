@@ -18,9 +18,9 @@ const CHECKS = [
     id: "starvation", title: "Starvation",
     look({ waiting, overdue, after, waitMax }) {
       const many = waiting >= FEW && overdue >= waiting / 2;
-      const line = waitMax ? `${span(after)}, half the longest wait` : span(after);
+      const line = waitMax ? `${span(after)}, half of wait_max` : span(after);
       if (!waiting) return ["–", 0, "nobody waits"];
-      return [`${number(overdue)} of ${number(waiting)}`, many ? 2 : overdue ? 1 : 0, `who wait are overdue (over ${line}). Alarm from half of them.`];
+      return [`${number(overdue)} of ${number(waiting)}`, many ? 2 : overdue ? 1 : 0, `waiting tickets are overdue (over ${line}). Alarm at half of them.`];
     },
   },
   {
@@ -28,14 +28,14 @@ const CHECKS = [
     look({ sum }) {
       const [expired, arrivals] = [sum("expired"), sum("arrivals")];
       if (arrivals < LEAST) return [number(expired), UNKNOWN, "tickets ended without a match in 5 min."];
-      return [share(expired, arrivals), level(expired / arrivals, 0.05, 0.2), "of arrivals ended without a match in 5 min. Alarm from 20\u00a0%."];
+      return [share(expired, arrivals), level(expired / arrivals, 0.05, 0.2), "of arrivals ended without a match in 5 min. Alarm at 20\u00a0%."];
     },
   },
   {
     id: "still", title: "Standstill",
     look({ still }) {
-      if (!still) return ["–", 0, "Alarm if players for three matches wait and none is made for much longer than usual."];
-      return [span(still.seconds), 2, `without a match, though those who wait could fill up to ${number(still.matches)}. Alarm from ${span(still.limit)}.`];
+      if (!still) return ["–", 0, "Alarm if enough players for three matches wait, and no match is made for much longer than usual."];
+      return [span(still.seconds), 2, `without a match, although the waiting players could fill up to ${number(still.matches)}. Alarm at ${span(still.limit)}.`];
     },
   },
   {
@@ -44,24 +44,24 @@ const CHECKS = [
       // Those who answer now may have been asked before the five minutes.
       const unready = Math.min(asked, facts.unready);
       if (asked < 2 * LEAST) return [number(unready), UNKNOWN, "players declined or did not answer in 5 min."];
-      return [share(unready, asked), level(unready / asked, 0.15, 0.25), "of players asked declined or did not answer in 5 min. Alarm from 25\u00a0%."];
+      return [share(unready, asked), level(unready / asked, 0.15, 0.25), "of players asked declined or did not answer in 5 min. Alarm at 25\u00a0%."];
     },
   },
   {
-    id: "repairs", title: "Proposals given up", needsCheck: true,
+    id: "repairs", title: "Failed proposals", needsCheck: true,
     look({ sum }) {
       // Those that end now may have been proposed before the five minutes.
       const [proposed, failed, repaired] = [sum("proposed"), Math.min(sum("proposed"), sum("failed")), sum("repaired")];
-      const repairs = `in 5 min, after ${repaired === 1 ? "one repair" : `${number(repaired)} repairs`}`;
-      if (proposed < LEAST) return [number(failed), UNKNOWN, `came to nothing ${repairs}.`];
-      return [share(failed, proposed), level(failed / proposed, 0.1, 0.2), `of proposals came to nothing ${repairs}. Alarm from 20\u00a0%.`];
+      const repairs = `in 5 min; ${repaired === 1 ? "one was" : `${number(repaired)} were`} repaired`;
+      if (proposed < LEAST) return [number(failed), UNKNOWN, `proposals failed ${repairs}.`];
+      return [share(failed, proposed), level(failed / proposed, 0.1, 0.2), `of proposals failed ${repairs}. Alarm at 20\u00a0%.`];
     },
   },
   {
     id: "stalls", title: "Stalls",
     look({ loop, policy }) {
       const stall = level(loop.longest, 0.25, 1);
-      const told = "is the longest time in the last minute for which the server answered nobody. Alarm from 1 s.";
+      const told = "was the longest time in the last minute during which the server answered nobody. Alarm at 1 s.";
       if (!loop.is_slow) return [span(loop.longest), stall, told];
       const slow = `Policy ${policy} is slow: ${number(loop.over)} of ${number(loop.decisions)} decisions took over ${milliseconds(loop.budget)} in 5 min, the longest ${milliseconds(loop.longest_decision)}.`;
       return [span(loop.longest), Math.max(stall, level(loop.longest_decision, 0, 1)), `${told} ${slow}`];
@@ -109,5 +109,5 @@ export function showAlarms(tick, rows, queue, after) {
   }
   const said = [["Alarm", wrong[2]], ["Watch", wrong[1]]].filter(([, names]) => names.length);
   byId("verdict").dataset.state = STATES[wrong.findLastIndex((names) => names.length)] ?? "fine";
-  say(byId("verdict"), said.map(([word, names]) => `${word}: ${names.join(", ")}.`).join(" ") || "Nothing needs a look.");
+  say(byId("verdict"), said.map(([word, names]) => `${word}: ${names.join(", ")}.`).join(" ") || "No alarms.");
 }

@@ -97,21 +97,21 @@ const rate = (columns, seconds, name) => columns[name].map((count) => count / se
 const PLOTS = [
   {
     id: "arrivals", title: "Arrivals", kind: "rate", what: "tickets",
-    series: [{ name: "arrivals", label: "tickets that came", tone: "one", fill: true }],
+    series: [{ name: "arrivals", label: "new tickets", tone: "one", fill: true }],
   },
   {
     id: "matches", title: "Matches", kind: "rate", what: "matches and players",
     series: [
-      { name: "matches", label: "matches made", tone: "two", fill: true },
-      { name: "players", label: "players matched", tone: "one", dash: [6, 4] },
+      { name: "matches", label: "matches", tone: "two", fill: true },
+      { name: "players", label: "matched players", tone: "one", dash: [6, 4] },
     ],
   },
   {
     id: "waiting", title: "Waiting", kind: "count", what: "tickets", unit: "tickets",
-    series: [{ name: "waiting", label: "tickets that wait", tone: "one", fill: true }],
+    series: [{ name: "waiting", label: "waiting tickets", tone: "one", fill: true }],
   },
   {
-    id: "waits", title: "Waits of those matched", kind: "seconds", what: "waits", unit: "wait",
+    id: "waits", title: "Waits of matched tickets", kind: "seconds", what: "waits", unit: "wait",
     series: [
       { name: "p50", label: "half at most", tone: "one" },
       { name: "p90", label: "90 % at most", tone: "two", dash: [8, 4] },
@@ -119,7 +119,7 @@ const PLOTS = [
     ],
   },
   {
-    id: "longest", title: "Starvation", kind: "seconds", what: "the longest wait", unit: "wait",
+    id: "longest", title: "Longest wait", kind: "seconds", what: "the longest wait", unit: "wait",
     series: [{ name: "longest", label: "longest wait", tone: "three", fill: true }],
   },
   {
@@ -127,7 +127,7 @@ const PLOTS = [
     series: [
       { name: "proposed", label: "proposed", tone: "one" },
       { name: "repaired", label: "repaired", tone: "two", dash: [8, 4] },
-      { name: "failed", label: "given up", tone: "three", dash: [2, 4] },
+      { name: "failed", label: "failed", tone: "three", dash: [2, 4] },
     ],
   },
 ];
@@ -255,8 +255,8 @@ class Plot {
   #waits() {
     const [half, most, all] = this.data.slice(1).map((values) => values.at(-1) ?? null);
     const longest = Math.max(...this.data[3].filter((value) => value !== null));
-    if (all === null) return `Nobody was matched in the last minute. Before that, 99 % had waited ${span(longest)} at most.`;
-    return `Of those matched in the last minute half waited ${span(half)} at most, 90 % ${span(most)} and 99 % ${span(all)}.`;
+    if (all === null) return `Nobody was matched in the last minute. Before that, 99 % had waited at most ${span(longest)}.`;
+    return `Of the tickets matched in the last minute, half waited at most ${span(half)}, 90 % at most ${span(most)}, and 99 % at most ${span(all)}.`;
   }
 
   #fillTable() {
@@ -276,10 +276,10 @@ class Plot {
 
 const EMPTY = {
   arrivals: "No ticket came in this time. POST /v1/tickets creates one.",
-  matches: "No match in this time. They show up when tickets that fit have come.",
+  matches: "No match in this time. Matches show up here as soon as tickets fit together.",
   waiting: "Nobody waited in this time.",
   waits: "Nobody was matched in this time, so there are no waits to show.",
-  longest: "Nobody waited in this time, so nobody starved.",
+  longest: "Nobody waited in this time.",
   proposals: "No match was proposed in this time.",
 };
 

@@ -28,10 +28,10 @@ function until(at, now) {
 function inQueue(part, now) {
   const parts = [facts([
     ["Queue", part.queue],
-    ["Others who wait", number(part.others)],
-    ["It may play with now", number(part.allowed)],
+    ["Other waiting tickets", number(part.others)],
+    ["May play with now", number(part.allowed)],
     ["Players missing", part.seats.players_missing ? number(part.seats.players_missing) : null],
-    ["Its wait ends", until(part.deadline_at, now)],
+    ["Expires", until(part.deadline_at, now)],
     ["Policy", part.policy],
   ])];
   if (part.changes.length) {
@@ -39,7 +39,7 @@ function inQueue(part, now) {
       make("ul", { class: "changes" }, ...part.changes.map((text) => make("li", {}, text))));
   }
   if (part.rules.length) parts.push(make("h4", {}, "Its rules now"), rules(part.rules, now));
-  for (const [title, prospect] of [["Best match now", part.now], ["Next match to become legal", part.later]]) {
+  for (const [title, prospect] of [["Best match now", part.now], ["Next legal match", part.later]]) {
     if (prospect) parts.push(make("h4", {}, title), prospectOf(prospect, now));
   }
   return parts;
@@ -53,7 +53,7 @@ function rules(rows, now) {
     make("td", { class: "number" }, rule.is_pairwise ? number(rule.blocks_alone) : "–"),
     make("td", { class: "number" }, rule.next_at === null ? "never" : rule.next_limit === null ? (rule.rule === "condition" ? until(rule.next_at, now) : "grows all the time") : `${until(rule.next_at, now)}, to ${number(rule.next_limit)}`));
   return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rules of this ticket" }, make("table", {},
-    make("thead", {}, make("tr", {}, ...["Rule", "Limit", "Keeps away", "Alone", "Widens"].map((name, at) =>
+    make("thead", {}, make("tr", {}, ...["Rule", "Limit", "Keeps away", "It alone", "Changes"].map((name, at) =>
       make("th", { scope: "col", class: at ? "number" : null }, name)))),
     make("tbody", {}, ...rows.map(line))));
 }
@@ -73,7 +73,7 @@ function checked(check, now) {
     ["Must answer", until(check.answer_by, now)],
     ["Have accepted", check.accepted.join(", ") || "nobody"],
     ["Still asked", check.awaited.join(", ") || "nobody"],
-    ["Seats to fill anew", check.free_seats ? number(check.free_seats) : null],
+    ["Seats to fill again", check.free_seats ? number(check.free_seats) : null],
     ["Sought until", check.free_seats ? until(check.repair_until, now) : null],
   ])];
 }

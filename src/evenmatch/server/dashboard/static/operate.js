@@ -45,13 +45,13 @@ async function act(method, path, body, done) {
 }
 
 function sentence(answer) {
-  const text = answer?.message ?? "the server refused without a word";
+  const text = answer?.message ?? "the server gave no reason";
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}`;
 }
 
 export async function cancelTicket(id) {
   const name = brief(id, 40);
-  const yes = await confirmed(`Cancel ticket ${name}?`, "Its players wait no longer and are told so. This cannot be undone.", "Cancel the ticket", true);
+  const yes = await confirmed(`Cancel ticket ${name}?`, "Its players stop waiting, and are told so. This cannot be undone.", "Cancel the ticket", true);
   if (yes) await act("DELETE", `/v1/tickets/${encodeURIComponent(id)}`, undefined, `Ticket ${name} is cancelled.`);
 }
 
@@ -61,9 +61,9 @@ async function pauseOrResume() {
   const path = `/v1/queues/${encodeURIComponent(name)}/${paused ? "resume" : "pause"}`;
   const text = paused
     ? "It takes tickets and makes matches again."
-    : "It takes no new tickets and makes no matches until you resume it. Those who wait keep their place.";
+    : "It takes no new tickets and makes no matches until you resume it. Waiting players keep their place.";
   const yes = await confirmed(`${paused ? "Resume" : "Pause"} ${name}?`, text, paused ? "Resume" : "Pause", !paused);
-  if (yes) await act("POST", path, undefined, paused ? `Queue ${name} goes on.` : `Queue ${name} is paused.`);
+  if (yes) await act("POST", path, undefined, paused ? `Queue ${name} is running again.` : `Queue ${name} is paused.`);
 }
 
 async function changePolicy(event) {
@@ -71,21 +71,21 @@ async function changePolicy(event) {
   if (!queue) return;
   const policy = byId("policy").value.trim();
   if (!policy || policy === queue.policy) {
-    tell(`Queue ${queue.name} uses ${queue.policy} already; type another policy.`, true);
+    tell(`Queue ${queue.name} already uses ${queue.policy}; type another policy.`, true);
     return;
   }
   const { name } = queue;
-  const yes = await confirmed(`Change the policy of ${name}?`, `From ${queue.policy} to ${policy}. Those who wait keep their place.`, "Change it", false);
+  const yes = await confirmed(`Change the policy of ${name}?`, `From ${queue.policy} to ${policy}. Waiting players keep their place.`, "Change it", false);
   if (!yes) return;
   const path = `/v1/queues/${encodeURIComponent(name)}/policy`;
-  policyTyped = !(await act("PUT", path, { policy }, `Queue ${name} uses ${policy} now.`));
+  policyTyped = !(await act("PUT", path, { policy }, `Queue ${name} now uses ${policy}.`));
 }
 
 function showKey(isRefused = false) {
   byId("key-forget").hidden = !key();
   say(byId("key-hint"), key()
-    ? `${isRefused ? "The key was refused: type another, or forget it." : "A key is in use."} It stays in this tab and is gone with it.`
-    : "A server without keys needs none. The key stays in this tab and is gone with it.");
+    ? `${isRefused ? "The key was refused: type another, or forget it." : "A key is in use."} It stays in this tab, until you close it.`
+    : "A server without keys needs none. The key stays in this tab, until you close it.");
 }
 
 export function hasKey() {
@@ -116,7 +116,7 @@ export function setUp(reconnect) {
     byId("key").value = "";
     showKey();
     isOnTrial = hasKey();
-    tell(isOnTrial ? "The server is asked about the key." : "No key is in use.");
+    tell(isOnTrial ? "Checking the key." : "No key is in use.");
     reconnect();
   });
   byId("key-forget").addEventListener("click", () => {

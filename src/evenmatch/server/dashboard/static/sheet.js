@@ -104,7 +104,7 @@ function showTicket(id) {
     if (!known || (status === 200 && known.state !== body.state)) return;
     const live = isLive(known.state);
     const titles = { waiting: "Why it waits", proposed: "Where it stands" };
-    const title = make("h3", {}, titles[known.state] ?? "What became of it");
+    const title = make("h3", {}, titles[known.state] ?? "How it ended");
     if (status === 200) why.replaceChildren(title, ...explained(body));
     else if (live) why.replaceChildren(title, make("p", { class: "summary" }, `There is no explanation: ${body?.message ?? "the server gave none"}.`));
     else why.replaceChildren();
@@ -153,7 +153,7 @@ function showPlayer(id) {
     const { status, body: found } = await call("GET", `/v1/tickets?player=${encodeURIComponent(id)}`);
     if (isOver) return;
     if (status !== 200) body.replaceChildren(make("p", { role: "status" }, `${found.message}.`));
-    else if (!found.length) body.replaceChildren(make("p", { role: "status" }, "No ticket of this player waits, and none ended lately."));
+    else if (!found.length) body.replaceChildren(make("p", { role: "status" }, "This player has no waiting ticket, and none that ended recently."));
     else body.replaceChildren(...ticketsOf(found));
     body.append(make("h3", {}, "From the journal"), ...replayed("player", id));
   })();
@@ -171,7 +171,7 @@ function ticketsOf(found) {
     cell(span(each.wait), "number"),
     make("td", { role: "cell" }, each.match && !isLive(each.state) ? make("a", { href: `#match=${encodeURIComponent(each.match)}` }, brief(each.match)) : "–")));
   return [
-    make("p", { class: "lead", role: "status" }, live ? "Waits now; ended tickets are below." : "Does not wait now; these tickets ended lately."),
+    make("p", { class: "lead", role: "status" }, live ? "Waiting; ended tickets are below." : "Not waiting; these tickets ended recently."),
     make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Tickets of this player" }, make("table", { id: "person-tickets", class: "lines", role: "table" },
       make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, head("Ticket"), head("State"), head("Queues", "long"), head("Waited", "number"), head("Match"))),
       make("tbody", { role: "rowgroup" }, ...rows))),
@@ -202,7 +202,7 @@ function story(match, usual) {
   const waits = match.teams.flat().map((party) => party.wait).filter((wait) => wait !== null);
   const longest = Math.max(0, ...waits);
   const parts = [
-    make("p", { class: "lead" }, `Made by ${match.policy} in queue ${match.queue}${waits.length ? `; the longest of its waits was ${span(longest)}` : ""}.`),
+    make("p", { class: "lead" }, `Made by ${match.policy} in queue ${match.queue}${waits.length ? `; the longest wait was ${span(longest)}` : ""}.`),
     facts([["Quality", quality(match.quality)], ["Cost", match.cost.toFixed(3)],
       ["Region", match.region], ["Bots", match.bots ? number(match.bots) : null], ["Journal record", number(match.record)]]),
     make("h3", {}, "Teams"),
@@ -211,13 +211,13 @@ function story(match, usual) {
     make("h3", {}, "What it cost"),
   ];
   if (match.factors === null) {
-    parts.push(make("p", { class: "summary" }, "The tickets are not kept any more, so the cost cannot be divided."));
+    parts.push(make("p", { class: "summary" }, "The server no longer keeps these tickets, so it cannot show the cost of each criterion."));
   } else {
     const rows = [...match.factors.map((each) => [each.name, each.cost.toFixed(3), each.weighted.toFixed(3)]),
-      ["waiting", "", match.waiting.toFixed(3)], ["together", "", match.cost.toFixed(3)]];
+      ["waiting", "", match.waiting.toFixed(3)], ["total", "", match.cost.toFixed(3)]];
     parts.push(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Costs of this match" }, make("table", {},
       make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Criterion"),
-        make("th", { scope: "col", class: "number" }, "Cost, 0 is best"), make("th", { scope: "col", class: "number" }, "Part of its cost"))),
+        make("th", { scope: "col", class: "number" }, "Cost, 0 is best"), make("th", { scope: "col", class: "number" }, "Part of the total"))),
       make("tbody", {}, ...rows.map(([name, cost, weighted]) => make("tr", {}, make("th", { scope: "row" }, name),
         make("td", { class: "number" }, cost), make("td", { class: "number" }, weighted)))))));
   }
@@ -234,10 +234,10 @@ function replayed(what, id) {
   const copied = make("span", { role: "status", class: "hint" });
   copy.addEventListener("click", async () => {
     say(copied, "");
-    say(copied, await copyOf(command) ? "Copied." : "It is selected: copy it with your keyboard.");
+    say(copied, await copyOf(command) ? "Copied." : "The command is selected: copy it with your keyboard.");
   });
   return [
-    make("p", { class: "summary" }, "Each record that touched it, told in the folder where the server runs; DATA is its data directory."),
+    make("p", { class: "summary" }, "Lists all journal records about it. Run the command where the server runs; DATA is its data directory."),
     make("div", { class: "command" }, command, copy, copied),
   ];
 }
@@ -273,15 +273,16 @@ function peopleOf({ players, roles, latency_delta: above }) {
   });
 }
 
-// Beside what is usual.
+// Beside what is usual, as soon as the page knows that.
 function gapTable(gaps, usual) {
   if (!gaps.length) return [];
   const means = new Map(usual.map((gap) => [gap.name, gap.shown]));
+  const beside = (made) => (means.size ? made() : null);
   const rows = gaps.map((gap) => make("tr", {}, make("th", { scope: "row" }, gap.name),
-    make("td", { class: "number" }, gap.shown), make("td", { class: "number" }, means.get(gap.name) ?? "–")));
+    make("td", { class: "number" }, gap.shown), beside(() => make("td", { class: "number" }, means.get(gap.name) ?? "–"))));
   return [make("h3", {}, "How close it is"), make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Gaps of this match" }, make("table", { id: "gaps" },
     make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Compared"), make("th", { scope: "col", class: "number" }, "This match"),
-      make("th", { scope: "col", class: "number" }, "Last matches, mean"))),
+      beside(() => make("th", { scope: "col", class: "number" }, "Mean of the last matches")))),
     make("tbody", {}, ...rows)))];
 }
 
@@ -298,5 +299,5 @@ function outline(match, problem) {
 
 function links(id, feed = null) {
   const json = make("a", { href: `/v1/matches/${encodeURIComponent(id)}` }, "The match as JSON");
-  return make("p", { class: "links-below" }, json, feed ? make("a", { href: feed }, "the feed from its record on") : null);
+  return make("p", { class: "links-below" }, json, feed ? make("a", { href: feed }, "The feed from its record on") : null);
 }

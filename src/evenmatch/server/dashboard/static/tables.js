@@ -38,7 +38,7 @@ export function showCrowd(heat, waiting) {
   const sums = heat.counts.map((row) => row.reduce((sum, count) => sum + count, 0));
   const fullest = sums.indexOf(Math.max(...sums));
   const skill = names.length > 1 ? `mostly with ${heat.attribute} ${names[column[fullest]]}` : "";
-  const where = `Most are of ${heat.regions[fullest] || "no region"}: ${share(sums[fullest], waiting)}${skill ? `, there ${skill}` : ""}.`;
+  const where = `Most are ${heat.regions[fullest] ? `from ${heat.regions[fullest]}` : "of no region"} (${share(sums[fullest], waiting)})${skill ? `, ${skill}` : ""}.`;
   const many = waiting === 1 ? "One ticket waits" : `${number(waiting)} tickets wait`;
   const text = named ? `${many}, by ${heat.attribute} and region. ${where}` : `${many}${skill ? `, ${skill}` : ""}. ${waiting === 1 ? "It names" : "They name"} no region.`;
   say(byId("crowd-summary"), text);
@@ -56,7 +56,7 @@ export function showLongest(rows, oldest, tick) {
   else {
     const who = tick.overdue ? `${number(tick.overdue)} of the ${number(tick.waiting)} who wait ${tick.overdue === 1 ? "is" : "are"}` : "Nobody is";
     const overdue = `${who} overdue (over ${span(tick.after)})`;
-    say(byId("longest-summary"), `${overdue}. Choose one to see what it waits for.`);
+    say(byId("longest-summary"), `${overdue}. Choose a ticket to see what it is waiting for.`);
   }
   keepRows(table.tBodies[0], shown, (row) => row.ticket, longLine, fillLong);
 }
@@ -98,10 +98,10 @@ export function showMatches(matches, now) {
   const table = byId("matches");
   table.hidden = !matches.length;
   if (!matches.length) {
-    say(byId("matches-summary"), "No match since the server started. It shows up here with its teams and what it cost.");
+    say(byId("matches-summary"), "No match since the server started. Matches show up here with their teams and costs.");
     return;
   }
-  say(byId("matches-summary"), "Choose one to see who waited how long for it and what each criterion cost.");
+  say(byId("matches-summary"), "Choose a match to see how long its players waited and what each criterion cost.");
   keepRows(table.tBodies[0], matches, (match) => match.match, (match) => {
     const waits = match.teams.flat().map((party) => party.wait).filter((wait) => wait !== null);
     const waited = waits.length ? spans(Math.min(...waits), Math.max(...waits)) : "–";

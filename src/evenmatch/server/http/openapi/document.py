@@ -13,40 +13,40 @@ from evenmatch.server.http.operation import WEBSOCKET, Json, Operation, body_of,
 from evenmatch.wire.tickets import Problem
 
 TAGS = {
-    "Tickets": "Players queue up, alone or as a party, and hear what becomes of it.",
-    "Ready-checks": "Players accept or decline a match that was proposed to them.",
-    "Matches": "The game's backend hears of every match, says where it is played and how it ended.",
-    "Running matches": "Backfill: a running match asks for players.",
+    "Tickets": "Players queue up, alone or as a party, and follow their tickets.",
+    "Ready-checks": "Players accept or decline a proposed match.",
+    "Matches": "The game's backend reads every match, says where it is played and how it ended.",
+    "Running matches": "Backfill: the game's backend asks for players for a running match.",
     "GameLift": "Amazon GameLift's matchmaking calls, for its own clients.",
-    "Players": "Ratings, and guests of games without a login.",
-    "Queues": "How queues do, and who waits longest.",
-    "Operations": "Configuration, pauses, policies, drain, servers for matches, the audit log.",
-    "Dashboard": "What the dashboard is made from.",
+    "Players": "Ratings, and player tokens for games without a login.",
+    "Queues": "The state and figures of queues, and their longest waiting tickets.",
+    "Operations": "Configuration, pauses, policies, draining, allocations and the audit log.",
+    "Dashboard": "The data that the dashboard shows.",
     "Server": "Health, metrics and this document.",
 }
 SCHEMES: Json = {
     "serviceKey": {
         "type": "http",
         "scheme": "bearer",
-        "description": "A key of the game's own servers, made by `evenmatch keys add`.",
+        "description": "A service key for the game's own servers, made by `evenmatch keys add`.",
     },
     "playerToken": {
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": "JWT",
-        "description": "A player's token, signed by the game's login or given to a guest; they see "
-        "their own tickets and matches only.",
+        "description": "A player's token, signed by the game's login or given to a guest; with it, "
+        "players see only their own tickets and matches.",
     },
 }
 TEXTS = {
-    "400": "The request says something that it may not; `where` points to it",
+    "400": "The request is wrong; `where` points to the part that is",
     "404": "It does not exist, or it belongs to somebody else",
-    "409": "It does not fit what has happened already; `error` says what",
-    "410": "There was such a thing, and it is over or kept no longer",
+    "409": "It contradicts what has already happened; `error` says how",
+    "410": "It has ended, or is no longer kept",
     "413": "The body is too large",
-    "426": "This is a WebSocket",
-    "501": "This version or this server has no such thing",
-    "503": "No inputs are taken at the moment; Retry-After says when to come again",
+    "426": "This needs a WebSocket",
+    "501": "This server does not have the feature, or it is switched off",
+    "503": "The server takes no requests at the moment; Retry-After says when to try again",
 }
 """What the statuses of errors mean."""
 
@@ -74,7 +74,7 @@ def document_of(operations: Sequence[Operation], more: Sequence[type]) -> Json:
         "info": {
             "title": "evenmatch",
             "version": evenmatch.__version__,
-            "description": "Tickets in, matches out. Times are engine time in seconds.",
+            "description": "Create tickets, read matches. Times are engine time in seconds.",
             "license": {"name": "Apache License 2.0", "identifier": "Apache-2.0"},
         },
         "tags": [{"name": name, "description": text} for name, text in TAGS.items()],
@@ -101,9 +101,9 @@ def _described(row: Operation) -> Json:
     described["x-rights"] = sorted(row.access.rights)
     whose = f"; a key needs the right {' or '.join(needed)}" if needed else ""
     refused = {
-        "401": "No key or token that is valid here",
+        "401": "There is no valid key or token",
         "403": f"Not allowed{whose}",
-        "429": "Too many requests; Retry-After says when to come again",
+        "429": "Too many requests; Retry-After says when to try again",
         **{status: TEXTS[status] for status in row.errors.split()},
     }
     problem = body_of(Problem)
