@@ -1,4 +1,4 @@
-"""What `evenmatch reproduce` does: the work with its progress, the tables, the folder."""
+"""The command `evenmatch reproduce`: the work with its progress, the tables, the folder."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ SEED_MAX = 2**62
 def run(
     paper: str, *, quick: bool, seed: int, only: Sequence[str], out: Path | None, json: bool
 ) -> int:
-    """Check a paper, print what it came to, and return the exit code.
+    """Check a paper, print the results, and return the exit code.
 
     Args:
         paper: Its short name.
-        quick: Whether to take fewer and shorter sequences.
+        quick: Whether to use fewer and shorter sequences.
         seed: Sequence i is drawn from seed + i.
-        only: Ids of the rows that are wanted; empty means all.
+        only: Ids of the requested rows; empty means all.
         out: The folder of the report; None writes none.
         json: Whether to print one JSON object and nothing else.
 
     Raises:
-        ConfigError: Something that was given cannot be used.
+        ConfigError: An argument cannot be used.
         NotSupported: A package is not installed.
     """
     if find_spec("numba") is None:
@@ -57,7 +57,7 @@ def run(
 
 
 def _tell_failures(failures: Sequence[Failure]) -> int:
-    """Say which rows are missing and why; return the exit code."""
+    """Report which rows are missing and why; return the exit code."""
     for each in failures:
         print(each.trace, end="", file=sys.stderr)
         print(f"evenmatch: {', '.join(each.ids)} failed: {each.error}", file=sys.stderr)
@@ -65,7 +65,7 @@ def _tell_failures(failures: Sequence[Failure]) -> int:
 
 
 def _check_folder(out: Path) -> None:
-    """Refuse what cannot be written, before the long work rather than after it."""
+    """Refuse a folder that cannot be written, before the long work instead of after it."""
     check_installed("--out")
     if out.exists() and not out.is_dir():
         raise ConfigError(f"--out: {out} is a file; name a folder")
@@ -97,7 +97,7 @@ def _print(done: Reproduction, only: Sequence[str], out: Path | None) -> None:
         for line in lines_of(each):
             screen.print(f"  {line}", soft_wrap=True)
     for each_table in done.findings.tables:
-        # Rows of figures are many; a folder has them all.
+        # There are many rows of figures; the folder has them all.
         if only or each_table.heads != HEADS:
             _print_table(each_table)
     screen.print(f"\n{told_of(each.verdict for each in done.statements)}", soft_wrap=True)
@@ -115,7 +115,7 @@ def _print_table(found: Table) -> None:
     screen.print(found.text, style="dim", soft_wrap=True)
     table = Shown(box=None, pad_edge=False)
     for place, head in enumerate(found.heads):
-        # The last is at the right whatever it holds, so that no line ends in spaces.
+        # The last column is right-aligned whatever it holds, so that no line ends in spaces.
         is_left = head != found.heads[-1] and is_text(place, found.heads)
         table.add_column(head, justify="left" if is_left else "right", overflow="fold")
     for line in found.lines:
@@ -124,7 +124,7 @@ def _print_table(found: Table) -> None:
 
 
 def _written(done: Reproduction, out: Path) -> str:
-    """Return what the folder holds; not every part of a paper has figures or scenarios."""
+    """Return what the folder contains; not every part of a paper has figures or scenarios."""
     found = done.findings
     folders = (("figures", done.plots), ("scenarios", found.scenarios))
     beside = " and ".join(f"{name}/" for name, files in folders if files)

@@ -1,4 +1,4 @@
-"""The papers by name: their parts, done together, and the rows that come of it."""
+"""The papers by name: run their parts, and collect the rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SOURCES = ("schlup", "gamedev", "galactron", "wu", "xu")
 """Packages beside this module, each with its `Source` in a module `source`."""
 
 LENGTHS = ("count", "duration")
-"""Fields of tasks, or of their worlds, that say how long a run is."""
+"""Fields of tasks, or of their worlds, that hold the length of a run."""
 IDS_MAX = 3
 
 Map = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
@@ -30,12 +30,12 @@ Map = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A part that came to nothing.
+    """A part that failed.
 
     Args:
-        ids: The rows that are missing for it.
-        error: What went wrong, in a line.
-        trace: Where, as Python prints it.
+        ids: The rows that are missing because of it.
+        error: The error, in a line.
+        trace: Its traceback, as Python prints it.
     """
 
     ids: tuple[str, ...]
@@ -44,14 +44,14 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Reproduction(msgspec.Struct, frozen=True):
-    """A paper done again.
+    """The reproduction of a paper.
 
     Args:
         paper: Its short name.
         effort: How much work was spent.
-        findings: All parts together; every row has its command.
+        findings: The results of all parts; every row has its command.
         left_out: What `--quick` leaves out, a line for each part.
-        failures: Parts without findings.
+        failures: Parts without results.
     """
 
     paper: str
@@ -62,7 +62,7 @@ class Reproduction(msgspec.Struct, frozen=True):
 
     @property
     def statements(self) -> list[Statement]:
-        """Return what the figures say of each statement."""
+        """Return the paper's statements with the verdicts that the figures give."""
         return statements_of(source_of(self.paper).sayings, self.findings.rows)
 
     @property
@@ -75,7 +75,7 @@ class Reproduction(msgspec.Struct, frozen=True):
         return [*self.findings.plots, *(plot for plot in drawn if plot is not None)]
 
     def as_json(self) -> dict[str, Any]:
-        """Return what `--json` prints; `failures` only if there are some."""
+        """Return the output of `--json`; `failures` only if there are some."""
         found: dict[str, Any] = {
             "paper": self.paper,
             "seed": self.effort.seed,
@@ -90,9 +90,10 @@ class Reproduction(msgspec.Struct, frozen=True):
 
 
 def source_of(paper: str) -> Source:
-    """Return what a paper says and what checks it.
+    """Return the statements of a paper and the parts that check them.
 
-    It is loaded here, by its name: what a paper needs, scipy say, the others do without.
+    The module is imported here, by its name, so that a paper's requirements, such as scipy, are not
+    needed for the others.
 
     Args:
         paper: One of `SOURCES`.
@@ -126,7 +127,7 @@ def parts_of(paper: str, effort: Effort, only: Sequence[str] = ()) -> list[Part]
 
 
 def task_count(parts: Sequence[Part]) -> int:
-    """Return how many tasks there are to do."""
+    """Return the total number of tasks."""
     return sum(len(part.tasks) for part in parts)
 
 
@@ -136,13 +137,13 @@ def reproduce(
     only: Sequence[str] = (),
     map_: Map = map_all,
 ) -> Reproduction:
-    """Do a paper again. A part that fails is named, and does not lose the others.
+    """Reproduce a paper. A part that fails is reported, and the others are kept.
 
     Args:
         paper: One of `SOURCES`.
         effort: How much work to spend.
-        only: Ids of the rows wanted; empty means all.
-        map_: Where the work is done; by default a process for each processor.
+        only: Ids of the requested rows; empty means all.
+        map_: How the tasks are run; by default in a process for each processor.
 
     Raises:
         MatchmakingError: See `parts_of`.
@@ -168,7 +169,7 @@ def reproduce(
 
 
 def _do(work: tuple[Callable[[Any], Any], Any]) -> Any:
-    """Return what a task came to; a `Failure` if it raised, so that other parts go on."""
+    """Return the result of a task; a `Failure` if it raised, so that other parts go on."""
     function, task = work
     try:
         return function(task)
@@ -177,7 +178,7 @@ def _do(work: tuple[Callable[[Any], Any], Any]) -> Any:
 
 
 def _finish(part: Part, results: Sequence[Any]) -> Findings | Failure:
-    """Return the findings of a part, or what kept it from having any."""
+    """Return the findings of a part, or the failure of one of its tasks."""
     for each in results:
         if isinstance(each, Failure):
             return msgspec.structs.replace(each, ids=part.ids)
@@ -215,7 +216,7 @@ def _together(
 
 
 def _kept(table: Table, only: Sequence[str]) -> Iterator[Table]:
-    """Yield a table of rows without those that are not wanted, if any is left.
+    """Yield a table of rows without those that were not requested, if any are left.
 
     Other tables stay whole.
     """
@@ -228,7 +229,7 @@ def _kept(table: Table, only: Sequence[str]) -> Iterator[Table]:
 
 
 def _joined(tables: Sequence[Table]) -> tuple[Table, ...]:
-    """Return the tables; those of one title become one."""
+    """Return the tables, with those of the same title joined."""
     lines: dict[str, tuple[tuple[str, ...], ...]] = {}
     for each in tables:
         lines[each.title] = lines.get(each.title, ()) + each.lines
@@ -261,10 +262,10 @@ def order(row_id: str) -> tuple[int, str]:
 
 
 def left_out(quick: Sequence[Part], full: Sequence[Part]) -> list[str]:
-    """Return what the parts have less of than they could, a line for each part that has.
+    """Return what the parts omit with `--quick`, a line for each part that omits something.
 
     Args:
-        quick: The parts as they are done.
+        quick: The parts as they are run.
         full: The same parts without `--quick`.
     """
     return [
@@ -292,7 +293,7 @@ def _less(quick: Sequence[Any], full: Sequence[Any]) -> str:
 
 
 def _length(tasks: Sequence[Any]) -> float | None:
-    """Return how long a task is on the mean, where tasks say it."""
+    """Return the mean length of the tasks, if tasks have a length."""
     lengths = [_of(task) for task in tasks]
     known = [each for each in lengths if each is not None]
     return sum(known) / len(known) if known else None

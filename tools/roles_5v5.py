@@ -25,7 +25,7 @@ LISTS = {
     ("healer",): 0.06,
     ("healer", "dps"): 0.07,
     ("tank", "healer"): 0.06,
-    # Whoever lists nothing takes any role.
+    # A player without a list takes any role.
     (): 0.08,
 }
 SIZES = {1: 0.72, 2: 0.18, 3: 0.07, 5: 0.03}
@@ -33,7 +33,7 @@ LATENCY = {"eu": (30.0, 110.0, 180.0), "us": (110.0, 40.0, 150.0), "asia": (190.
 """Milliseconds to eu, us and asia, by region."""
 REGIONS = {"eu": 0.5, "us": 0.35, "asia": 0.15}
 RATE, TICKETS, SEED = 0.35, 900, 1
-"""Tickets per second; how many; of all that is random."""
+"""Tickets per second; number of tickets; seed of all randomness."""
 
 
 def draw(rng: random.Random, shares: dict) -> object:  # type: ignore[type-arg]

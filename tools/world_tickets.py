@@ -40,7 +40,7 @@ def six_criteria(team_size: int) -> list[dict[str, Any]]:
 
     Args:
         team_size: Players per team; the blog divides the difference of the sums by it, which is
-            the same as scales of so many times its own.
+            equivalent to scales that are multiplied by it.
     """
     teams = {"kind": "log", "knee": team_size * TEAM_KNEE, "max": team_size * TEAM_WORST}
     players = {"kind": "log", "knee": PLAYER_KNEE, "max": PLAYER_WORST}
@@ -62,14 +62,14 @@ def world_tickets(players: int, team_size: int, seed: int) -> dict[str, Any]:
     """Return a batch of tickets at 20:00 Central European Time.
 
     Args:
-        players: How many.
+        players: Number of players.
         team_size: Players per team.
-        seed: All chance comes from it.
+        seed: Of all randomness.
 
     Returns:
-        `format`, `criteria` and `tickets`; players bring `skill`, `latency` in whole milliseconds
-        by region, `connect`, and `recent`: whom they met in their last match, 1 as an opponent, -1
-        as a mate.
+        `format`, `criteria` and `tickets`; players have `skill`, `latency` in whole milliseconds
+        by region, `connect`, and `recent`: the players of their last match, 1 for an opponent, -1
+        for a mate.
     """
     data = world_arrays(players, team_size, seed)
     regions = Geography(World(1.0)).names

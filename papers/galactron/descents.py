@@ -1,4 +1,4 @@
-"""The blog's algorithm looked at closely: its starts, its swaps, its local optima and its speed."""
+"""The blog's algorithm in detail: its starts, its swaps, its local optima and its speed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from papers.shared.words import figure, table_of_rows
 
 PLAYERS = 102
 ENOUGH = 10**12
-"""Evaluations that end no descent."""
+"""An effort that no descent reaches."""
 SLICE = 1_000
 SKILL_EFFORT = 200_000
 TIMED = 1.0
@@ -47,21 +47,21 @@ SIZES = (24, 54, PLAYERS, 204)
 """Players of the pools in which speed is measured."""
 COUPLE = 3
 NEARLY = 0.5
-"""Points of a factor that don't count against "the best possible"."""
+"""Points of a factor that count as "the best possible"."""
 SMALL = 0.1
-"""The blog calls a difference "surprisingly small": here, a tenth of what one descent gains."""
+"""The blog calls a difference "surprisingly small": here, a tenth of the gain of one descent."""
 RETRIES = (1, 2, 3, 5, 10, 30, 60, 200, 1_000, 3_000, 5_000)
 
 
 def starts(effort: Effort) -> Part:
-    """Return the part of first matches and first swaps."""
+    """Return the part on first matches and first swaps."""
     chosen = seeds(effort, quick=8, full=40)
     ids = ("galactron.starts", "galactron.swaps")
     return Part(ids, start_and_descend, chosen, _told_of_starts)
 
 
 def start_and_descend(seed: int) -> Found:
-    """Return each order's first matches, what one descent makes of them, and of skill alone."""
+    """Return the quality of each order's first matches, after one descent, and for skill alone."""
     pool = pool_of(PLAYERS, seed)
     factors = named_factors(pool.batch)
     found: dict[str, float | None] = {}
@@ -90,7 +90,7 @@ def _search(pool: Pool, order: str, seed: int) -> Search:
 
 
 def _best_of_skill(pool: Pool, seed: int) -> float:
-    """Return the players' factor where nothing else counts."""
+    """Return the players' factor if nothing else counts."""
     factors = named_factors(pool.batch)
     plan = solved(factors["player"].alone, SKILL_EFFORT, seed)
     return means_of(factors, plan.seating)["player"]
@@ -129,7 +129,7 @@ def _told_of_starts(results: Sequence[Found]) -> Findings:
     for percent in (10, 25, 50):
         share = mean_of(results, f"gain {percent}")
         what = f"percent of a descent's gain by its first {percent} % of swaps"
-        # "Drastically" is taken to mean twice their part; ours are not the best of all swaps.
+        # "Drastically" is taken to mean twice their share; ours are not the best of all swaps.
         verdict = "holds" if share.value > 2.0 * percent else "holds if"
         rows.append(told("galactron.swaps", what, share, verdict))
     text = (
@@ -141,7 +141,7 @@ def _told_of_starts(results: Sequence[Found]) -> Findings:
 
 
 def _about_skill(results: Sequence[Found]) -> list[Row]:
-    """Return what the blog says of sorting by skill: best skill scores, bad ping and premades."""
+    """Return the figures on sorting by skill: best skill scores, bad ping and premades."""
     rows = []
     for who, parties in ((", alone", "none"), ("", "as ever")):
         best = difference(results, f"least player{who}", f"skill player{who}")
@@ -157,14 +157,14 @@ def _about_skill(results: Sequence[Found]) -> list[Row]:
 
 
 class Nights(msgspec.Struct, frozen=True):
-    """So many descents of one pool."""
+    """A number of descents of one pool."""
 
     seed: int
     count: int
 
 
 def retries(effort: Effort) -> Part:
-    """Return the part of many retries."""
+    """Return the part on many retries."""
     chosen = seeds(effort, quick=2, full=4)
     count = 60 if effort.quick else RETRIES[-1]
     tasks = [Nights(seed, count) for seed in chosen]
@@ -172,7 +172,7 @@ def retries(effort: Effort) -> Part:
 
 
 def retry(given: Nights) -> Found:
-    """Return the quality of the best of so many descents, for each number of them."""
+    """Return the quality of the best of several descents, for each number of them."""
     pool = pool_of(PLAYERS, given.seed)
     search = _search(pool, "skill", given.seed)
     begun = search.run(0)
@@ -193,7 +193,7 @@ def retry(given: Nights) -> Found:
 
 
 def best_of(values: Floats, count: int) -> float:
-    """Return the expected largest of so many values drawn from all without putting back.
+    """Return the expected largest of `count` values drawn without replacement.
 
     >>> best_of(np.array([1.0, 2.0, 3.0]), 2)
     2.6666666666666665
@@ -201,7 +201,7 @@ def best_of(values: Floats, count: int) -> float:
     total = len(values)
     rising = np.sort(values)[count - 1 :]
     below = np.arange(count - 1, total)
-    # Of all choices of `count`, those whose largest is the value with so many below it.
+    # Of all choices of `count` values, those whose largest is the value with this rank.
     logs = [_log_choose(int(each), count - 1) - _log_choose(total, count) for each in below]
     return float(rising @ np.exp(logs))
 
@@ -258,13 +258,13 @@ class TimedPool(msgspec.Struct, frozen=True):
 
 
 def speed(effort: Effort) -> Part:
-    """Return the part of swaps per second."""
+    """Return the part on swaps per second."""
     tasks = [TimedPool(n, effort.seed, TIMED / 4 if effort.quick else TIMED) for n in SIZES]
     return Part(("galactron.speed",), measure_speed, tasks, _told_of_speed)
 
 
 def measure_speed(given: TimedPool) -> Found:
-    """Return what a second of one core does; another machine gives other figures."""
+    """Return the work of one core in a second; other machines give other figures."""
     pool = pool_of(given.players, given.seed)
     search = _search(pool, "skill", given.seed)
     rng = np.random.default_rng(given.seed)

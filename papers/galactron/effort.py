@@ -1,7 +1,7 @@
 """Quality against effort: descent and annealing, restarts and forced swaps, at equal evaluations.
 
-Effort is counted in evaluations of a match, each of which tries all of its divisions. So it is the
-same on every machine; `speed` says how many there are in a second.
+Effort is counted in evaluations of a match, each of which tries all of its divisions, so it is the
+same on every machine; `speed` measures how many there are in a second.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from papers.shared.sequences import seeds
 from papers.shared.words import figure, of_row
 
 SIZES = (102, 300)
-"""Players of a pool: "100+", and what the blog would like."""
+"""Players of a pool: "100+", and the number that the blog would like."""
 POOLS = {102: 30, 300: 20}
-"""How many pools: thirty of the larger ones were tried, too, and decide nothing more."""
+"""Number of pools; thirty of the larger ones were tried, too, and decide nothing more."""
 EFFORTS = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 METHODS = {
     "anneal": "annealing",
@@ -29,7 +29,7 @@ METHODS = {
     "descent:escape=forced": "descent, forced swaps",
 }
 ONE_DESCENT = 30_000
-"""Evaluations that are about those of the first descent of some 100 players."""
+"""Approximate evaluations of the first descent of some 100 players."""
 TEXT = (
     "Mean quality in points over pools of our world, by the evaluations spent. Half-widths are "
     "those of the mean over pools; methods meet the same pools, so that their differences are "
@@ -80,7 +80,7 @@ def _finish(tasks: Sequence[Climb], results: Sequence[Found]) -> Findings:
 
 
 def efforts_of(results: Sequence[Found]) -> list[int]:
-    """Return the efforts that pools were solved with."""
+    """Return the efforts with which pools were solved."""
     return sorted({int(key.rpartition(" ")[2]) for key in results[0]})
 
 
@@ -100,7 +100,7 @@ def _curves(players: int, results: Sequence[Found]) -> list[Row]:
 
 
 def _comparisons(players: int, results: Sequence[Found]) -> list[Row]:
-    """Return annealing beside descent, and forced swaps beside restarts, at equal effort."""
+    """Return annealing compared with descent, and forced swaps with restarts, at equal effort."""
     rows = []
     for effort in efforts_of(results):
         anneal, descent, forced = (f"{method} {effort}" for method in METHODS)

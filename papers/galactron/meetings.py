@@ -1,4 +1,4 @@
-"""Opponent variation: how often the same people meet in two rounds in a row."""
+"""Opponent variation: how often the same people meet in two consecutive rounds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROUND = 102
 EFFORT = 100_000
 ROUNDS = 5
 CROWDS = (102, 204)
-"""Players online: all play every round, or half of them, at random."""
+"""Players online: all play every round, or a random half of them."""
 FACTOR = "rematch"
 
 
@@ -33,13 +33,13 @@ class Evening(msgspec.Struct, frozen=True):
 
 
 def meetings(effort: Effort) -> Part:
-    """Return the part of opponent variation."""
+    """Return the part on opponent variation."""
     tasks = [Evening(n, seed) for n in CROWDS for seed in seeds(effort, quick=3, full=40)]
     return Part(("galactron.variation",), play_evening, tasks, lambda found: _told(tasks, found))
 
 
 def play_evening(given: Evening) -> Found:
-    """Return how many of those met are met again, with the factor and without, percent."""
+    """Return how many opponents are met again, with the factor and without, percent."""
     found: dict[str, float | None] = {}
     for case in ("with", "without"):
         pool = pool_of(given.players, given.seed)
@@ -91,7 +91,7 @@ def _again(seated: Places, met: set[tuple[int, int]], last: np.ndarray) -> tuple
 
 
 def _remember(last: np.ndarray, seated: Places) -> None:
-    """Write down whom each player met in his last match: mates (1), enemies (0), nobody (-1)."""
+    """Record whom each player met in the last match: mates (1), enemies (0), nobody (-1)."""
     last[seated.ravel()] = -1
     last[:, seated.ravel()] = -1
     half = seated.shape[1] // 2

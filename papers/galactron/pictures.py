@@ -1,4 +1,4 @@
-"""Pictures that are drawn from the figures of several parts, for the first page of the report."""
+"""Plots that need the figures of several parts, for the first page of the report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from papers.shared.findings import RowsByID
 
 
 def _roots(by_id: RowsByID) -> Plot | None:
-    """Return what means of powers think of the blog's example."""
+    """Return the values of means of powers in the blog's example."""
     if "galactron.root" not in by_id:
         return None
     powers = tuple(-2.0 + 0.05 * step for step in range(61) if abs(-2.0 + 0.05 * step) > 1e-6)

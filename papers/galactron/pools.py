@@ -1,7 +1,7 @@
-"""Players of the world who wait at one moment, their matches, and what can be said of these.
+"""Players of the world who wait at one moment, their matches, and figures of these.
 
 All parts that solve a round draw their players from our own model of the world, three against
-three at 20:00 Central European Time: the hour that the blog speaks of.
+three at 20:00 Central European Time: the hour that the blog mentions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from papers.galactron.world_batch import EVENING, batch_of_world, world_arrays
 TEAM_SIZE = 3
 K = 2 * TEAM_SIZE
 FACTORS = tuple(WEIGHTS)
-"""The six, by the names that reports use."""
+"""The six factors, by the names in reports."""
 EVENING_WORLD = World(
     1.0, hour=EVENING, party_shares=default_party_shares(Format((TEAM_SIZE, TEAM_SIZE)))
 )
@@ -35,16 +35,16 @@ EVENING_WORLD = World(
 NOISE = 0.3
 """Standard deviations of skill by which a semi-random start is off the sorted one."""
 DISTANT = ("south_america", "oceania")
-"""The regions that the blog names as too small."""
+"""The regions that the blog calls too small."""
 EUROPE = "europe"
 
 
 class Pool(NamedTuple):
-    """Players who wait.
+    """Waiting players.
 
     Args:
-        batch: They, and how their matches are judged.
-        arrays: What they were drawn as, see `world_arrays`.
+        batch: The players, and how their matches are judged.
+        arrays: The arrays they were drawn as, see `world_arrays`.
         regions: Names, by the numbers in `arrays["region"]`.
     """
 
@@ -53,18 +53,18 @@ class Pool(NamedTuple):
     regions: tuple[str, ...]
 
     def is_of(self, *beginnings: str) -> NDArray[np.bool_]:
-        """Return for each player whether his region's name begins so."""
+        """Return for each player whether the name of their region begins so."""
         own = np.array([name.startswith(beginnings) for name in self.regions])
         return np.asarray(own[self.arrays["region"]])
 
     def mixed(self) -> NDArray[np.bool_]:
-        """Return for each player whether his party is of several regions."""
+        """Return for each player whether their party is of several regions."""
         first, region = self.batch.first[:-1], self.arrays["region"]
         apart = np.minimum.reduceat(region, first) != np.maximum.reduceat(region, first)
         return np.repeat(apart, np.diff(self.batch.first))
 
     def some(self, chosen: NDArray[np.int64]) -> Pool:
-        """Return the pool of some players, whole parties, by their ascending numbers."""
+        """Return the pool of some players, whole parties, given by their ascending numbers."""
         own = {
             name: column[chosen] if column.shape else column for name, column in self.arrays.items()
         }
@@ -99,9 +99,9 @@ def solved(
     Args:
         batch: The players.
         effort: Evaluations of matches.
-        seed: Of all chance.
+        seed: Of all randomness.
         method: SPEC of the search.
-        objective: What it raises.
+        objective: The objective that it raises.
     """
     return search(
         batch,
@@ -113,7 +113,7 @@ def solved(
 
 
 def started(batch: Batch, order: str, seed: int) -> Places:
-    """Return the matches that a search starts from, not yet divided as well as can be."""
+    """Return the matches that a search starts from, before divisions are optimised."""
     return start_matches(batch, order, np.random.default_rng(seed))
 
 
@@ -133,7 +133,7 @@ def means_of(factors: Mapping[str, BatchFactor], seated: Places) -> dict[str, fl
 
 
 def ping_to_enemies(batch: Batch, seated: Places) -> Floats:
-    """Return each seated player's mean ping to his enemies, milliseconds, in the seats' shape."""
+    """Return each seated player's mean ping to enemies, milliseconds, in the seats' shape."""
     latency = batch.facts.latency[seated]
     home, away = latency[:, :TEAM_SIZE], latency[:, TEAM_SIZE:]
     pings = (home[:, :, None] + away[:, None]).min(axis=3)
@@ -141,7 +141,7 @@ def ping_to_enemies(batch: Batch, seated: Places) -> Floats:
 
 
 def mean_at(values: Floats, seated: Places, chosen: NDArray[np.bool_]) -> float | None:
-    """Return the mean of what seats have over those of chosen players; None if none has one."""
+    """Return the mean of a seat's value over the seats of chosen players; None without any."""
     own = values[chosen[seated]]
     return float(own.mean()) if own.size else None
 
@@ -163,7 +163,7 @@ def tenth(values: Sequence[float] | Floats) -> float:
 
 
 def shaken(batch: Batch, rng: np.random.Generator) -> Places:
-    """Return other first matches: of parties sorted by skill plus noise."""
+    """Return other first matches: parties sorted by skill plus noise."""
     skill = batch.facts.values[0]
     noise = rng.normal(0.0, NOISE * float(skill.std()), len(batch.first) - 1)
     disturbed = batch.facts.values.copy()

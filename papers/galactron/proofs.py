@@ -15,21 +15,21 @@ from papers.shared.sequences import seeds
 from papers.shared.words import table_of_rows
 
 DESCENTS = {30: 5_000, 60: 15_000, 102: 50_000, 300: 300_000}
-"""Evaluations of about a couple of descents, by the size of the pool."""
+"""Approximate evaluations of a couple of descents, by the size of the pool."""
 ANNEALING = 20
-"""How many times that effort annealing has, to find what a proof can start from."""
+"""Annealing gets this many times that effort, to find a good start for the proof."""
 PROOF = 2e6
-"""Numbers that a proof may look at, for each player of the pool."""
+"""Numbers that a proof may examine, for each player of the pool."""
 LONG = {300: 0.4, 102: 10.0, 60: 10.0, 30: 10.0}
-"""How many times that there is where nobody is in a hurry. Pools of 300
-are not proved with all of `PROOF` either, which takes 270 s; the bound is the looser for less."""
+"""Factors on it without `--quick`. Pools of 300 are not proved with all of `PROOF` even then, which
+would take 270 s; their bound is looser for it."""
 POOLS = {300: 3, 102: 3, 60: 4, 30: 24}
-"""How many pools: one of 102 players takes 50 s; ten of 30 would not decide whether descents miss
-the best of most."""
+"""Number of pools: one of 102 players takes 50 s; ten of 30 would not decide whether descents miss
+the optimum in most of them."""
 
 
 class Doubt(msgspec.Struct, frozen=True):
-    """A pool of so many players, and how much a proof may look at."""
+    """A pool of some size, and the effort of its proof."""
 
     players: int
     seed: int
@@ -48,7 +48,7 @@ def proofs(effort: Effort) -> Part:
 
 
 def bound(given: Doubt) -> Found:
-    """Return how far some descents and annealing are from the bound, points."""
+    """Return the distance of some descents and of annealing from the bound, points."""
     batch = pool_of(given.players, given.seed).batch
     effort = DESCENTS[given.players]
     descent = solved(batch, effort, given.seed, method="descent")

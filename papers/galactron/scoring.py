@@ -1,4 +1,4 @@
-"""What a match is worth: the blog's six factors, its scales and its sums, without chance."""
+"""The quality of a match: the blog's six factors, its scales and its sums, without randomness."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from papers.shared.findings import Effort, Findings, Part, Row, judged
 from papers.shared.words import table_of_rows
 
 CROWD = 200_000
-"""Parties among whom those above the cap are counted."""
+"""Parties among which those above the cap are counted."""
 TWICE = 2.0
 WORST_OF_PLAYERS = 40.0
 SLACK = 0.05
-"""A factor of two that the blog names in passing need not be one to the last digit."""
+"""Relative error allowed to a "factor of two" that the blog mentions in passing."""
 EXAMPLE = ((0.50, 0.90), (0.55, 0.80))
-"""Two matches before the change that the blog speaks of, and after it."""
+"""Two matches before the change that the blog discusses, and after it."""
 
 
 def scoring(effort: Effort) -> Part:
-    """Return the part of the rules."""
+    """Return the part on the rules."""
     ids = tuple(f"galactron.{name}" for name in ("factors", "scale", "cap", "root"))
     return Part(ids, _rows, (effort.seed,), _finish)
 
@@ -52,7 +52,7 @@ def match_of(**changes: Any) -> dict[str, float]:
     """Return the six factors of the match of players 0 to 2 against 3 to 5, in percent.
 
     Args:
-        changes: Arrays in place of those of six equal strangers next door to each other.
+        changes: Arrays that replace those of six equal strangers who live close together.
     """
     arrays: Mapping[str, Any] = {
         "team_size": np.asarray(TEAM_SIZE),
@@ -70,15 +70,15 @@ def match_of(**changes: Any) -> dict[str, float]:
 
 
 def _exactly(row_id: str, what: str, truth: float, printed: float | None = None) -> Row:
-    """Return a row of what knows no chance."""
+    """Return a row of a figure without randomness."""
     verdict = None if printed is None else judged(printed, truth=truth, half_width=1e-6)
-    # Sums of sixths and fifteenths are right to a millionth of a millionth; nobody reads on.
+    # Sums of sixths and fifteenths are accurate to 1e-12; no more digits are needed.
     truth = round(truth, 9) + 0.0
     return Row(id=row_id, params={"what": what}, printed=printed, exact=truth, verdict=verdict)
 
 
 def _pings(*pairs: tuple[int, int], ms: float = 400.0) -> dict[str, Any]:
-    """Return pings of which those of some pairs are the worst."""
+    """Return pings, with the worst value for some pairs."""
     table = np.full((K, K), 25.0)
     for one, two in pairs:
         table[one, two] = table[two, one] = ms
@@ -90,7 +90,7 @@ def _met(matches: Sequence[int], teams: Sequence[int]) -> dict[str, Any]:
 
 
 def _reached(hosts: int) -> dict[str, Any]:
-    """Return who reaches whom, so that so many reach everybody."""
+    """Return the connections with which a number of players reach everybody."""
     table = np.zeros((K, K), dtype=bool)
     table[:hosts] = True
     return {"connect": table}
@@ -126,7 +126,7 @@ def _factor_rows() -> list[Row]:
 
 
 def _row_of_pros(found: float) -> Row:
-    """Return what the mean over pairs can be at worst: six of 15 are still of equal players."""
+    """Return the least possible mean over pairs: six of 15 are still of equal players."""
     return Row(
         id="galactron.factors",
         params={"what": "equal players: the worst there is, three pros and three beginners"},
@@ -142,18 +142,18 @@ def _premade(party: Sequence[int]) -> float:
 
 
 def _pairs_of_players() -> float:
-    """Return of how many pairs the players' factor is a mean: one player apart changes five."""
+    """Return the number of pairs in the players' factor: one different player changes five."""
     apart = match_of(skill=np.array([18_000, 0, 0, 0, 0, 0]))["player"]
     return (K - 1) * _share_of_one(apart)
 
 
 def _share_of_one(quality: float) -> float:
-    """Return of how many parts a mean is, one of which is 0 and all others 100."""
+    """Return the number of parts of a mean of which one is 0 and all others are 100."""
     return 100.0 / (100.0 - quality)
 
 
 def _of_one(quality: float) -> float:
-    """Return what one of 15 pairs has, if the others have 100."""
+    """Return the value of one of 15 pairs, if the others have 100."""
     return 100.0 - 15.0 * (100.0 - quality)
 
 
@@ -182,7 +182,7 @@ def _cap_rows(seed: int) -> list[Row]:
     draws = WorldDraws(EVENING_WORLD, Geography(EVENING_WORLD), seeds)
     ratings = draws.crowd(np.full(CROWD, EVENING_WORLD.hour)).rating
     share = 100.0 * float(np.mean(ratings > SKILL_CAP))
-    # Friends are alike, so that parties, not players, are what is drawn by chance.
+    # Friends are alike, so parties, not players, are the independent draws.
     error = 100.0 * math.sqrt(share / 100.0 / CROWD)
     found = Estimate(share, student_t(CROWD) * error)
     lost = above["player"] - equal["player"]
@@ -200,7 +200,7 @@ def _cap_rows(seed: int) -> list[Row]:
 
 
 def _root_rows() -> list[Row]:
-    """Return what the blog says of square roots: that they prefer 55 and 80 % to 50 and 90 %."""
+    """Return the figures on square roots, which prefer 55 and 80 % to 50 and 90 %."""
     before, after = (np.array(each) for each in EXAMPLE)
     rows = []
     for name in ("mean", "sqrt", "rms"):

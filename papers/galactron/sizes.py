@@ -31,27 +31,27 @@ from papers.shared.words import figure
 
 SIZES = (30, 60, 102, 150, 204, 300, 450, 600)
 LARGER = (1200, 2400)
-"""Only where there is time for them, and fewer pools: what a hit would have."""
+"""Without `--quick` only, and fewer pools: the sizes that a hit game would have."""
 POOLS, POOLS_LARGER = 40, 10
 EFFORT = 2_000
-"""Evaluations for each player."""
+"""Evaluations per player."""
 GROUPS = {"Europe": (EUROPE,), **{name: (name,) for name in DISTANT}}
 HUNDRED, WANTED = 102, 300
-"""Players of a round that the blog waits for, and that it thinks ideal."""
+"""Players of a round that the blog waits for, and that it considers ideal."""
 POOLS_LEAST = 3
-"""With fewer pools that have players of a region nothing is told of it."""
+"""Least number of pools with players of a region for which figures are given."""
 WORDS = {"players": "players", "quality": "quality", "ping": "ping with enemies, ms"}
 
 
 class Round(msgspec.Struct, frozen=True):
-    """A pool of so many players, solved once."""
+    """A pool of some size, solved once."""
 
     players: int
     seed: int
 
 
 def sizes(effort: Effort) -> Part:
-    """Return the part of pools of all sizes."""
+    """Return the part on pools of all sizes."""
     asked = SIZES[:-2] if effort.quick else SIZES + LARGER
     tasks = [
         Round(players, seed)
@@ -63,7 +63,7 @@ def sizes(effort: Effort) -> Part:
 
 
 def play_round(given: Round) -> Found:
-    """Return how good the matches of a pool are, by region too."""
+    """Return the quality of the matches of a pool, in total and by region."""
     pool = pool_of(given.players, given.seed)
     plan = solved(pool.batch, EFFORT * given.players, given.seed)
     quality = POINTS * plan.quality
@@ -82,7 +82,7 @@ def play_round(given: Round) -> Found:
 
 
 def _extremes(pool: Pool, seated: np.ndarray) -> Found:
-    """Return what parties of several regions have to do with the worst matches."""
+    """Return the share of parties of several regions in the worst matches."""
     factors = named_factors(pool.batch)
     quality = POINTS * (1.0 - cost_of(pool.batch, seated))
     ping = POINTS * (1.0 - cost_of(factors["ping"].alone, seated))
@@ -120,7 +120,7 @@ def _about_size(by_size: dict[int, list[Found]]) -> list[Row]:
         for key in ("quality", "worst tenth"):
             rows.append(told("galactron.pool", key, mean_of(own, key), players=players))
         if before:
-            # Of the largest there are fewer pools: the first seeds of all.
+            # There are fewer of the largest pools: the first seeds of all.
             both = [
                 {"now": now["quality"], "before": then["quality"]}
                 for now, then in zip(own, before, strict=False)
@@ -159,7 +159,7 @@ def _about_regions(by_size: dict[int, list[Found]]) -> list[Row]:
 
 
 def _players_needed() -> list[Row]:
-    """Return how many of a region are in a round, and how large it must be to hold a match."""
+    """Return how many of a region are in a round, and how large it must be for a match of them."""
     geography = Geography(EVENING_WORLD)
     shares = geography.shares[int(EVENING_WORLD.hour)].tolist()
     rows = []
@@ -212,7 +212,7 @@ def _plot(by_size: dict[int, list[Found]]) -> Plot:
 
 
 def _line(name: str, key: str, by_size: dict[int, list[Found]]) -> PlotLine:
-    """Return a figure by the size of the pool, where enough pools say something."""
+    """Return a figure by the size of the pool, if there are enough pools."""
     known = {
         float(players): mean_of(own, key)
         for players, own in by_size.items()

@@ -1,4 +1,4 @@
-"""What the blog on the matchmaking of Awesomenauts says."""
+"""The statements of the blog on the matchmaking of Awesomenauts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Players who come all evening: rounds against matches that start when they are good enough."""
+"""Players who arrive all evening: rounds compared with matches that start when good enough."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ from papers.shared.words import figure, table_of_rows
 from papers.shared.worlds import file_name
 
 RATES = {20: 7200.0, 200: 1200.0}
-"""Players a minute, and for how many seconds they come."""
+"""Players per minute, and for how many seconds they arrive."""
 ROUNDS = tuple(f"rounds:every={every},parts=1" for every in (30, 60, 120, 300))
 OTHERS = ("rounds:players=100,wait_max=600,parts=1", "threshold", "rolling")
 STREAMS = {20: 4, 200: 6}
-"""How many streams. Twelve of each were tried: they decide one figure more, that `threshold` at
+"""Number of streams. Twelve of each were tried: they decide one figure more, that `threshold` at
 200 a minute is .05 points better than rounds, and no other statement."""
 QUICK_PLAYERS = 240
 BLOG = "rounds:every=120,parts=1"
 BUSIEST = "europe_west"
 START, TURN = 20, 6
-"""The first stream begins at 20:00 Central European Time, each other one six hours later."""
+"""The first stream begins at 20:00 Central European Time, each further one six hours later."""
 SOON = 10.0
-"""Seconds within which matches are of one round."""
+"""Matches within this many seconds count as one round."""
 WAIT_MAX = 300.0
 FIGURES = ("quality", "worst tenth", "wait", "wait p95", "matched")
 
 
 class Stream(msgspec.Struct, frozen=True):
-    """Players who come, and the policy that matches them.
+    """Arriving players, and the policy that matches them.
 
     Args:
-        rate: Players a minute.
-        number: Which stream: says when it begins.
-        seed: Of all chance.
+        rate: Players per minute.
+        number: Index of the stream, which gives its time of day.
+        seed: Of all randomness.
         policy: SPEC.
-        duration: For how long they come, seconds.
+        duration: For how long they arrive, seconds.
     """
 
     rate: int
@@ -132,12 +132,12 @@ def streams(effort: Effort) -> Part:
 
 
 def _duration(rate: int, effort: Effort) -> float:
-    """Return for how long players come, seconds; when quick, until some 240 have come."""
+    """Return for how long players arrive, seconds; with `--quick`, for some 240 players."""
     return 60.0 * QUICK_PLAYERS / rate if effort.quick else RATES[rate]
 
 
 def watch(given: Stream) -> Found:
-    """Return what came of a stream: points, seconds, percent."""
+    """Return the figures of a stream: points, seconds, percent."""
     summary = simulate(parse_scenario(given.toml()), by=("region",)).summary
     wait, quality = summary["wait"], summary["quality"]
     found: Found = {
@@ -254,7 +254,7 @@ def _line(name: str, key: str, points: Sequence[Sequence[Found]]) -> PlotLine:
 
 
 def countdown(effort: Effort) -> Part:
-    """Return the part of the moments at which rounds begin; there is nothing to leave out."""
+    """Return the part on the moments at which rounds begin; it is the same with `--quick`."""
     return Part(("galactron.rounds",), moments, (effort.seed,), _told_of_moments)
 
 
@@ -292,7 +292,7 @@ def _told_of_moments(results: Sequence[Found]) -> Findings:
             params={"what": "minutes until 100 players wait, at 20 a minute"},
             printed=5.0,
             simulated=found["minutes for 100"],
-            # Who is left over by a round waits for the next, which is the sooner full.
+            # Players left over by a round wait for the next, which fills up sooner for it.
             verdict=judged(5.0, truth=found["minutes for 100"], slack=0.1),
         ),
         Row(
@@ -300,7 +300,7 @@ def _told_of_moments(results: Sequence[Found]) -> Findings:
             params={"what": "seconds that 95 % wait at most, wait_max=300, at 5 a minute"},
             printed=WAIT_MAX,
             simulated=found["p95"],
-            # Who finds no seat in a round, since it makes whole matches, waits for the next.
+            # Players without a seat in a round, since it makes whole matches, wait for the next.
             verdict="holds" if found["p95"] <= WAIT_MAX else "holds if",
         ),
     ]

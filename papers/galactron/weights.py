@@ -1,4 +1,4 @@
-"""Weights and objectives: what a factor does to the others, and what another sum does."""
+"""Weights and objectives: the effect of a factor on the others, and of another objective."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EFFORT = 150_000
 MATES = "ping to teammates"
 OBJECTIVES = ("mean", "sqrt", "rms", "median", "p10")
 STARTS = 8
-"""Searches of each objective, of which it chooses one."""
+"""Searches of each objective, of which it selects one."""
 FIGURES = ("mean", "worst tenth", "median", "worst")
 
 
@@ -104,7 +104,7 @@ def _about_mates(results: Sequence[Found]) -> list[Row]:
 
 
 def _about_weights(results: Sequence[Found]) -> list[Row]:
-    """Return what one factor less gives to all the others together, and a heavier one takes."""
+    """Return the gain of all other factors without one, and their loss with a heavier one."""
     rows = []
     for name in FACTORS:
         for case, word, more, less in (
@@ -196,13 +196,13 @@ def _table_of_shares(results: Sequence[Found]) -> Table:
 
 
 def objectives(effort: Effort) -> Part:
-    """Return the part of what is maximised."""
+    """Return the part on objectives."""
     chosen = seeds(effort, quick=3, full=60)
     return Part(("galactron.objective",), try_objectives, chosen, _told_of_objectives)
 
 
 def try_objectives(seed: int) -> Found:
-    """Return figures of the matches that each objective leads to, points."""
+    """Return figures of the matches under each objective, points."""
     batch = pool_of(PLAYERS, seed).batch
     found: dict[str, float | None] = {}
     for name in OBJECTIVES:
@@ -228,7 +228,7 @@ def _told_of_objectives(results: Sequence[Found]) -> Findings:
             continue
         for key in FIGURES:
             more = difference(results, f"{name} {key}", f"mean {key}")
-            # The comment hopes for control over the extremes, whatever the mean loses.
+            # The comment hopes for control over the extremes, at any cost for the mean.
             verdict = is_above(more) if key in ("worst tenth", "worst") else None
             what = f"{key}: more than by the mean by"
             rows.append(told("galactron.objective", what, more, verdict, objective=name))

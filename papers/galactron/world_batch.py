@@ -1,4 +1,4 @@
-"""Players of the world who wait at one moment, as arrays: what solvers are tried on."""
+"""Players of the world who wait at one moment, as arrays: inputs for solvers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EVENING = 19.0
 RETURNED = 0.7
 """Share of the players who come from a match."""
 NEARNESS = (1e4, 0.3, 600.0)
-"""How that match was found: points for a region, for a point of skill, and by chance."""
+"""How that match was made: points for a region, for a point of skill, and at random."""
 
 
 def world_arrays(
@@ -32,11 +32,11 @@ def world_arrays(
     """Return players who wait at one moment.
 
     Args:
-        players: How many, N.
+        players: Number of players, N.
         team_size: Players per team.
-        seed: All chance comes from it.
-        world: Whose players; absent means the fitted world at 20:00 Central European Time, with
-            the usual parties for such teams. Only its hour, not its rate, matters here.
+        seed: Of all randomness.
+        world: The world of the players; by default the fitted world at 20:00 Central European
+            Time, with the usual parties for such teams. Only its hour, not its rate, matters here.
 
     Returns:
         The arrays of a batch file, with `latency` (N, regions) in milliseconds and `network` (N,)
@@ -81,8 +81,8 @@ def world_batch(players: int, team_size: int, seed: int, world: World | None = N
 def batch_of_world(data: Mapping[str, NDArray[Any]]) -> Batch:
     """Return players of `world_arrays` as a batch, judged by the six factors of the Galactron blog.
 
-    The ping of a pair is the least sum of both latencies over the regions; who reaches whom is
-    said by their networks.
+    The ping of a pair is the least sum of both latencies over the regions; their networks determine
+    who reaches whom.
     """
     batch = six_factors(data)
     facts = batch.facts._replace(
@@ -92,7 +92,7 @@ def batch_of_world(data: Mapping[str, NDArray[Any]]) -> Batch:
 
 
 def _exactly(players: int, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the places of the first parties that make up a number of players."""
+    """Return the indices of the first parties that make up a number of players."""
     chosen, left = [], players
     for place, size in enumerate(sizes.tolist()):
         if size <= left:
@@ -119,7 +119,7 @@ def _some(crowd: PartyColumns, parties: NDArray[np.int64]) -> PartyColumns:
 def _previous(
     region: NDArray[np.int64], skill: NDArray[np.int64], team_size: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return each player's previous match and team: near ones met, most of them."""
+    """Return each player's previous match and team: most of them met players near them."""
     match, side = np.full(len(region), -1), np.full(len(region), -1)
     came = np.flatnonzero(rng.random(len(region)) < RETURNED)
     for_region, for_skill, by_chance = NEARNESS

@@ -1,4 +1,4 @@
-"""The thread's examples (a) to (f), played; and what it says of a gap of 500 points."""
+"""The thread's examples (a) to (f), simulated; and its statement about a gap of 500 points."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from papers.shared.findings import Effort, Findings, Part, Row, judged
 from papers.shared.words import table_of_rows
 
 Comer = tuple[float, str, float]
-"""When somebody comes, his name, his rating."""
+"""Time of arrival, name and rating of a player."""
 
 Expected = tuple[str, tuple[str, str], float | None]
-"""What is told of a pair, who they are, and when they meet; None means never."""
+"""Words about a pair, the two players, and when they meet; None means never."""
 
 STEPS = "60-250+120-350+180-450+240-550"
 FRACTIONS = "+".join(f"{10 * n}-{(5 + 5 * n) / 100:g}" for n in range(1, 31))
 END = 1e5
-"""When nothing is expected any more, seconds."""
+"""After this time nothing more is expected, seconds."""
 
 
 class Example(msgspec.Struct, frozen=True, kw_only=True):
-    """People who come to a queue of duels, and the policy that it has.
+    """Players who come to a queue of duels, and its policy.
 
     Args:
         id: Of its rows.
@@ -68,7 +68,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def matches(self) -> list[Match]:
-        """Return the matches that are made."""
+        """Return the matches of the run."""
         arrivals = [
             Arrival(at, NewTicket((Player(name, attributes={"rating": rating}),), id=name))
             for at, name, rating in self.comers
@@ -76,10 +76,10 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
         return simulate(parse_scenario(self._toml()), arrivals=arrivals).history.matches
 
     def findings(self, *expected: Expected) -> Findings:
-        """Play the example, which knows no chance, and compare when people meet.
+        """Simulate the example, which has no randomness, and compare when people meet.
 
         Args:
-            expected: Of each pair what is told of it, the two, and when they meet; None never.
+            expected: For each pair: words about it, the two, and when they meet; None = never.
         """
         matches = self.matches()
         rows = []
@@ -182,9 +182,9 @@ def _brackets(seed: int) -> Findings:
 
 
 def _percentile(seed: int) -> Findings:
-    """(d): who stands at the top tenth meets those between the top 5 % and 15 %."""
+    """(d): a player at the top tenth meets those between the top 5 % and 15 %."""
     ranks = np.random.default_rng(seed).permutation(2_000).tolist()
-    # Two of each rating, who meet at once: they make the distribution and are gone.
+    # Two of each rating, who meet at once: they make up the distribution and are gone.
     crowd = tuple(
         (float(place), f"{place}{side}", float(rank))
         for place, rank in enumerate(ranks)
@@ -208,7 +208,7 @@ def _percentile(seed: int) -> Findings:
 
 
 def _rounds(seed: int) -> Findings:
-    """(e): rounds of 120 s let equal players wait 60 s on the mean."""
+    """(e): rounds of 120 s let equal players wait 60 s on average."""
     rng = np.random.default_rng(seed)
     # Two in every round, so that nobody is left over; the first two start the clock.
     starts = 120.0 * np.arange(1, 1_001)[:, None]
@@ -235,7 +235,7 @@ def _rounds(seed: int) -> Findings:
 
 
 def _alone(seed: int) -> Findings:
-    """(f): two who are alone are matched at once, unless a clock or a floor prevents it."""
+    """(f): two players alone are matched at once, unless a clock or a floor prevents it."""
     del seed
     comers = ((0.0, "0", 0.0), (0.0, "1000", 1000.0))
     cases: tuple[tuple[str, str, float | None], ...] = (
@@ -254,7 +254,7 @@ def _alone(seed: int) -> Findings:
 
 
 def _chance(seed: int) -> Findings:
-    """Return what 500 points mean: by the formula of Elo and of Glicko at equal certainty."""
+    """Return the meaning of 500 points, by Elo, and by Glicko at equal certainty."""
     del seed
     at_500 = 1.0 / (1.0 + 10.0 ** (500.0 / 400.0))
     gap = 400.0 * math.log10(1.0 / 0.03 - 1.0)
@@ -281,7 +281,7 @@ DEVIATION = 50.0
 
 
 def _virtual(seed: int) -> Findings:
-    """2655 against 2044, matched by a virtual rating: who gains and loses what."""
+    """2655 against 2044, matched by a virtual rating: the changes of both ratings."""
     del seed
     cases = (
         ("A wins: change of A, 'maybe a single point'", 1.0, _change(0, 0), None),

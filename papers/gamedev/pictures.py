@@ -1,4 +1,4 @@
-"""Pictures that are drawn from the figures of several parts, for the first page of the report."""
+"""Plots that need the figures of several parts, for the first page of the report."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ POINTS = tuple(float(gap) for gap in range(0, 801, 20))
 
 
 def _lonely(by_id: RowsByID) -> Plot | None:
-    """Return how long the top and the bottom tenth wait beside all."""
+    """Return how long the top and the bottom tenth wait, compared with all players."""
     lines = []
     for policy in FIXED:
         found = _of_policy(by_id, policy, "wait")
@@ -65,7 +65,7 @@ def _line(name: str, xs: tuple[float, ...], rows: Sequence[Row]) -> PlotLine:
 
 
 def _chance(by_id: RowsByID) -> Plot | None:
-    """Return the chance of the lower player, and where the thread puts 3 %."""
+    """Return the chance of the lower-rated player, and where the thread puts 3 %."""
     if "gamedev.chance" not in by_id:
         return None
     curve = tuple(100.0 / (1.0 + 10.0 ** (gap / 400.0)) for gap in POINTS)

@@ -1,8 +1,8 @@
 """The suggestions of the thread "Matching players in an online 1vs1 game" on one population.
 
 The thread names three aims: a small rating difference, a short wait, and many matches. Here every
-suggestion meets the same players, few or many, and the top and the bottom tenth are told apart,
-because that is where the thread says it hurts.
+suggestion gets the same players, few or many, and the top and the bottom tenth have figures of
+their own, since the thread says that they suffer most.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Ints = NDArray[np.int64]
 PATIENCE = 600.0
 """Seconds after which a player gives up."""
 POPULATIONS = {"low": (60, 1 / 50), "high": (3_000, 1.0)}
-"""Players who come again and again, and how many of them queue per second."""
+"""Players who return again and again, and how many of them queue per second."""
 WIDENING = "limit=150,rate=2,limit_max=500"
 REMATCHES = '\n[[queue.rules]]\nkind = "rematch"\nmatches = 3\nredraws = 3\nevery = 30.0\n'
 GROUPS = ("all", "top tenth", "bottom tenth")
@@ -40,13 +40,13 @@ FIGURES = ("wait", "rating difference", "matched", "rematches")
 
 
 class Suggestion(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody in the thread proposes.
+    """A suggestion of the thread.
 
     Args:
         id: Of its rows.
         policy: SPEC; "" means the optimum in hindsight.
         extra: Rules and criteria of the queue, TOML.
-        words: What a table calls it; "" means the SPEC.
+        words: Its name in tables; "" means the SPEC.
     """
 
     id: str
@@ -56,7 +56,7 @@ class Suggestion(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """Return what a table calls it."""
+        """Return its name in tables."""
         return self.words or self.policy
 
 
@@ -102,17 +102,17 @@ class Visit(msgspec.Struct, frozen=True):
 
 
 Figures = dict[str, dict[str, float | None]]
-"""By group, by name."""
+"""Figures by group, then by name."""
 
 
 @dataclass(frozen=True)
 class Met:
-    """Who met whom.
+    """The matches of a run, by ticket.
 
     Args:
         people: Number of the person of each ticket.
-        ratings: Of each ticket.
-        waits: Of each ticket, seconds.
+        ratings: Rating of each ticket.
+        waits: Wait of each ticket, seconds.
         mates: Index of the other ticket, -1 without a match.
         order: Indices of the older tickets of the matches, in order of making.
     """
@@ -142,7 +142,7 @@ def population(effort: Effort) -> list[Part]:
 
 
 def visit(given: Visit) -> Figures:
-    """Play one sequence; return the figures by group."""
+    """Simulate one sequence; return the figures by group."""
     times, people, ratings = draw(given.population, given.seed, given.count)
     arrivals = [
         Arrival(at, NewTicket((Player(f"p{who}", attributes={"rating": rating}),), id=str(place)))
@@ -173,8 +173,8 @@ def visit(given: Visit) -> Figures:
 def draw(name: str, seed: int, count: int) -> tuple[Floats, Ints, Floats]:
     """Return instants in seconds, numbers of people and their ratings, each (count,).
 
-    Nobody comes again while an earlier ticket of his may still wait, so all policies meet the
-    same tickets.
+    No player returns while an earlier ticket of theirs may still wait, so all policies get the same
+    tickets.
     """
     size, rate = POPULATIONS[name]
     rng = np.random.default_rng(seed)
@@ -229,7 +229,7 @@ def _figures(met: Met) -> Figures:
 
 
 def _rematches(met: Met) -> float | None:
-    """Return the share of matches whose players met in the match before, of either."""
+    """Return the share of matches whose two players also met in the previous match of either."""
     last: dict[int, int] = {}
     count = 0
     for place in met.order.tolist():

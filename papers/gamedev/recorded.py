@@ -1,4 +1,4 @@
-"""Real arrivals: policies on a recorded queue, in pieces next to the optimum of each."""
+"""Real arrivals: policies on a recorded queue, in pieces compared with the optimum of each."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Piece(msgspec.Struct, frozen=True):
     """One piece of a recording.
 
     Args:
-        tickets: How many were accepted; a player who waits already is not taken again.
-        cost: What the policy's matches cost, those of the last arrival included.
-        optimum: The least that the same tickets could have cost.
+        tickets: Number of accepted tickets; a player who waits already is not taken again.
+        cost: Cost of the policy's matches, including those of the last arrival.
+        optimum: The least possible cost of the same tickets.
         left: Tickets that were paired at the last arrival.
     """
 
@@ -66,7 +66,7 @@ def _piece(queue: Queue, arrivals: Sequence[Arrival], policy: str | Policy) -> P
     first = math.floor(arrivals[0].at)
     last = arrivals[-1].at - first
     world = Scenario((queue,), until=last)
-    # Under its row's number, so that the run's tickets are found again.
+    # With its row's number as its id, so that the run's tickets can be identified.
     named = [
         Arrival(each.at, msgspec.structs.replace(each.ticket, id=str(row)))
         for row, each in enumerate(arrivals)
@@ -85,7 +85,7 @@ def _piece(queue: Queue, arrivals: Sequence[Arrival], policy: str | Policy) -> P
 
 
 def _pair_up(queue: Queue, arrivals: Sequence[Arrival]) -> tuple[float, list[int]]:
-    """Return the least cost of pairing everybody but, of an odd number, one; and who is alone."""
+    """Return the least cost of pairing all, with one left over if odd; and who is left over."""
     if len(arrivals) < 2:
         return 0.0, list(range(len(arrivals)))
     found = queue_field((queue,), 0, arrivals, None)
@@ -112,7 +112,7 @@ ARRIVALS = Arrivals(
 )
 LENGTH = 300
 QUICK = 4
-"""Every so manieth piece is enough for a quick look."""
+"""With `--quick`, one in this many pieces is used."""
 SPECS = (
     "greedy",
     "periodic:rounds_of=2",
@@ -131,7 +131,7 @@ class Task(msgspec.Struct, frozen=True):
 
 
 def recorded(effort: Effort) -> Part:
-    """Return the part about real arrivals."""
+    """Return the part on real arrivals."""
     tasks = [Task(spec, effort.quick) for spec in SPECS]
     return Part(("gamedev.halo",), play_pieces, tasks, _finish)
 

@@ -1,4 +1,4 @@
-"""What the thread "Matching players in an online 1vs1 game" says."""
+"""The statements of the thread "Matching players in an online 1vs1 game"."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ ByID = Mapping[str, Sequence[Row]]
 WIDENING = "window:limit=150,rate=2"
 LIMITS = f"{WIDENING},limit_max=500"
 WILL_DO = 1.0
-"""Seconds, and points, by which a clock may be worse and still do; the thread gives no number."""
+"""Seconds, and points, by which a clock may be worse and still suffice; the thread gives none."""
 FEW = "low"
-"""The population in which the thread's troubles show: 60 players."""
+"""The population in which the thread's problems appear: 60 players."""
 UNITS = {"wait": " s", "rating difference": " points", "matched": "", "rematches": ""}
 
 
@@ -40,12 +40,12 @@ def _told(row: Row) -> str:
 
 
 def _more(one: Row, other: Row, words: str) -> Judgement:
-    """Return whether one figure is surely above another.
+    """Return whether one figure is certainly above another.
 
     Args:
-        one: Said to be more.
-        other: Said to be less.
-        words: What the two are.
+        one: The figure said to be larger.
+        other: The figure said to be smaller.
+        words: Names of the two.
     """
     gap = (one.simulated or 0.0) - (other.simulated or 0.0)
     width = math.hypot(one.half_width or 0.0, other.half_width or 0.0)
@@ -65,14 +65,14 @@ def _runs(runs: int, width: float, gap: float) -> str:
 
 
 def _all(*judged: Judgement) -> Judgement:
-    """Return what holds of several comparisons together: the worst, and all words."""
+    """Return the joint verdict of several comparisons: the worst, with all words."""
     order: tuple[Verdict, ...] = ("differs", "unresolved", "holds")
     worst = min((each for each in judged if each.verdict), key=lambda e: order.index(e.verdict))
     return worst._replace(why=" ".join(each.why for each in judged))
 
 
 def _nearest(figures: Sequence[Row], by_id: ByID) -> Judgement:
-    """Taking the nearest makes fairer matches: where there is anybody to choose from."""
+    """Taking the nearest makes fairer matches, if there is a choice."""
     del figures
     key = "rating difference"
     rounds = _find(by_id, "nearest", f"{LIMITS},every", "all", key)
@@ -94,13 +94,13 @@ def _nearest(figures: Sequence[Row], by_id: ByID) -> Judgement:
 
 
 def _against(other: str, policy: str, *, wait: int = 0, gap: int = 0) -> Judge:
-    """Return the judge of a suggestion beside another policy, by wait and rating difference.
+    """Return the judge of a suggestion compared with another policy, by wait and difference.
 
     Args:
         other: Id of the other's rows.
         policy: How its name begins.
         wait: 1 if players are said to wait longer, -1 shorter, 0 nothing.
-        gap: Likewise of rating differences.
+        gap: The same for rating differences.
     """
 
     def judge(figures: Sequence[Row], by_id: ByID) -> Judgement:
@@ -141,7 +141,7 @@ def _unfair(_: Sequence[Row], by_id: ByID) -> Judgement:
 
 
 def _widening(_: Sequence[Row], by_id: ByID) -> Judgement:
-    """A limit that grows: the lonely are matched, and others more fairly than by a large limit."""
+    """A widening limit: lonely players are matched, others more fairly than by a large limit."""
     if "gamedev.fixed" not in by_id:
         return Judgement(None, "")
     own = {key: _find(by_id, "widening", "", "top tenth", key) for key in ("matched",)}
@@ -198,7 +198,7 @@ def _second(figures: Sequence[Row], by_id: ByID) -> Judgement:
 
 
 def _rounds(_: Sequence[Row], by_id: ByID) -> Judgement:
-    """Frames of two minutes: unnecessary waiting for closer matches."""
+    """Rounds of two minutes: unnecessary waits for closer matches."""
     if "gamedev.fixed" not in by_id:
         return Judgement(None, "")
     wide = "window:limit=500"

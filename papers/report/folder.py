@@ -1,4 +1,4 @@
-"""What `--out` writes: the page, the rows, the figures with their numbers, the scenarios."""
+"""The files of `--out`: the page, the rows, the figures with their numbers, the scenarios."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def write_folder(folder: Path, done: Reproduction, command: str) -> None:
     """Write all files of a reproduction.
 
     Args:
-        folder: Made where it does not exist; files of the same names are replaced.
-        done: What to write.
-        command: The one that was given, for the page.
+        folder: Created if it does not exist; files of the same names are replaced.
+        done: The reproduction.
+        command: The command that was run, for the page.
 
     Raises:
         ConfigError: A file cannot be written.
@@ -125,7 +125,7 @@ def _csv(lines: Sequence[Sequence[str]]) -> str:
 
 
 LINES_MAX = 6
-"""Statements of a kind that the first page names; all are below."""
+"""Most statements of a kind that the first page lists; all are further down."""
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -135,8 +135,8 @@ class Block(msgspec.Struct, frozen=True):
         title: One word or two.
         text: A sentence.
         picture: Name of its plot.
-        lines: A statement, and what there is to say of it.
-        more: How many others there are.
+        lines: A statement, and a remark on it.
+        more: Number of further statements.
     """
 
     title: str
@@ -147,7 +147,7 @@ class Block(msgspec.Struct, frozen=True):
 
 
 def blocks(opening: Opening, statements: Sequence[Statement]) -> list[Block]:
-    """Return the first page of a paper; what has no statement is left out."""
+    """Return the first page of a paper, without kinds that have no statement."""
     held = [each for each in statements if each.verdict == "holds"]
     mended = [each for each in statements if each.verdict == "wrong in print"]
     conditions = [each for each in statements if each.verdict == "holds if"]
@@ -175,7 +175,7 @@ def _count(statements: Sequence[Statement]) -> str:
 
 
 def _block(title: str, text: str, picture: str, statements: Sequence[Statement]) -> Block:
-    # Those that have something to say first; the sort keeps the paper's order otherwise.
+    # Statements with a remark come first; otherwise the sort keeps the paper's order.
     first = sorted(statements, key=lambda each: not each.why)[:LINES_MAX]
     lines = tuple((each.statement, _first_words(each.why)) for each in first)
     return Block(title, text, picture, lines, len(statements) - len(first))

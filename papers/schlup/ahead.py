@@ -1,4 +1,4 @@
-"""What it would be worth to know arrivals ahead, and what it costs to decide on a clock."""
+"""The value of knowing arrivals ahead, and the cost of deciding on a clock."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ HORIZONS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 TICKS = (0.0, 0.01, 0.02, 0.05, 0.1)
 """Of wait_max."""
 ON_CLOCK = ("price", "lookahead:horizon=1e-6")
-"""One decides arrival by arrival, the other plans the whole pool at every tick: to it the arrivals
-of one tick are announced together, just before."""
+"""One decides arrival by arrival, the other plans the whole pool at every tick: the arrivals of one
+tick are announced to it together, just before."""
 SIX: tuple[Rates, ...] = ("constant", "time")
 SETTINGS = tuple((rate, rates) for rates in SIX for rate in (1.0, 3.0, 10.0))
 
 
 def _worlds(effort: Effort) -> tuple[World, ...]:
-    """Return the six settings of Table 3; shorter where many sequences have to be quick."""
+    """Return the six settings of Table 3, shorter if many sequences must be quick."""
     count = 2 * LENGTH // 5 if effort.quick else LENGTH
     return tuple(World(rate=rate, rates=rates, count=count) for rate, rates in SETTINGS)
 
 
 def lookahead(effort: Effort) -> Part:
-    """Return the part of arrivals that are known ahead."""
+    """Return the part on arrivals that are known ahead."""
     policies = tuple(_announced(share) for share in HORIZONS)
     tasks = [
         Task(world=world, seed=seed, policies=policies, wants_optimum=True)
@@ -47,7 +47,7 @@ def _announced(share: float) -> str:
 
 
 def ticks(effort: Effort) -> Part:
-    """Return the part of decisions on a clock."""
+    """Return the part on decisions on a clock."""
     tasks = [
         Task(
             world=world,
@@ -108,7 +108,7 @@ def _of_ticks(results: Sequence[SequenceFigures]) -> Findings:
 def _costs_and_optima(
     results: Sequence[SequenceFigures], policy: str, tick: int, world: int
 ) -> tuple[list[float], list[float]]:
-    """Return the costs at a tick, and the optima, which are measured where there is no clock."""
+    """Return the costs at a tick, and the optima, which are measured without a clock."""
     step, start = len(TICKS) * len(SETTINGS), world * len(TICKS)
     costs = [each.costs[policy] for each in results[start + tick :: step]]
     return costs, optima(results[start::step])
@@ -120,8 +120,8 @@ class Series(msgspec.Struct, frozen=True):
     Args:
         name: File name of the plot.
         title: A few words.
-        text: What is seen.
-        what: What the shares are of.
+        text: What the plot shows.
+        what: The quantity whose shares of wait_max these are.
         shares: Ascending.
     """
 
@@ -132,7 +132,7 @@ class Series(msgspec.Struct, frozen=True):
     shares: tuple[float, ...]
 
     def table(self, rows: Sequence[Row]) -> Table:
-        """Return the rows side by side, a line for each policy that has one for every share."""
+        """Return the rows as a table, with a line for each policy that has all shares."""
         heads = (self.what, *(f"{share:g}" for share in self.shares))
         lines = [(name, *map(of_row, own)) for name, own in self._lines(rows)]
         return Table(self.title, self.text, heads, tuple(lines))

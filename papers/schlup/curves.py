@@ -23,11 +23,11 @@ from papers.shared.sequences import (
 from papers.shared.worlds import WAIT_MAX, World, file_name
 
 FIGURES = {"figure2": (10.0, 13.0), "figure3": (1.0,)}
-"""Arrival rates. The caption of figure 2 says 13, the text that refers to it 10: both are drawn."""
+"""Arrival rates. The caption of figure 2 says 13, the text about it says 10: both are drawn."""
 RATES = tuple(rate for rates in FIGURES.values() for rate in rates)
 CHOICES = {"A_G": (0, 10), "A_PM": range(1, 11), "A_MQ": range(1, 11), "A_DW": range(11)}
-"""Parameters of each algorithm, from the one that makes it greedy on; A_G has none, so that it is a
-line from end to end."""
+"""Parameters of each algorithm, starting with the one that makes it greedy; A_G has none, so that
+it is a horizontal line."""
 SPECS = {
     "A_G": "greedy",
     "A_PM": "periodic:rounds_of={}",
@@ -36,7 +36,7 @@ SPECS = {
 }
 PARTS = (CRITERIA, TIME)
 SLACK = 0.03
-"""Relative error that we allow to a formula which the paper calls an approximation."""
+"""Relative error that we allow to a formula that the paper calls an approximation."""
 TEXT = (
     "Lines with marks are simulated, lines without are formulas (5) and (7). The parameter is "
     "the number of matches of a round, of brackets, or the waiting factor."
@@ -112,7 +112,7 @@ def _rows(rate: float, runs: Sequence[SequenceFigures]) -> list[Row]:
 
 
 def _trade(name: str, rate: float, rows: Sequence[Row]) -> Row:
-    """Return how often a larger parameter costs less in criteria and more in time, as 5.2 says."""
+    """Return how often a larger parameter lowers criteria cost and raises time cost, as in 5.2."""
     criteria, time = ([row.simulated or 0.0 for row in _of(name, rate, rows, p)] for p in PARTS)
     steps = len(criteria) - 1
     as_told = sum(
@@ -133,7 +133,7 @@ def _trade(name: str, rate: float, rows: Sequence[Row]) -> Row:
 
 
 def _of(name: str, rate: float, rows: Sequence[Row], part: str | None = None) -> Iterator[Row]:
-    """Yield the rows of an algorithm by parameter: of a part of the cost, or of the whole."""
+    """Yield the rows of an algorithm by parameter: of a part of the cost, or of the total."""
     wanted = {"rate": rate, "algorithm": name}
     for row in rows:
         own = row.params.items() >= wanted.items()
@@ -142,7 +142,7 @@ def _of(name: str, rate: float, rows: Sequence[Row], part: str | None = None) ->
 
 
 def _verdict(formula: float, found: Estimate) -> Verdict:
-    """Return whether the formula gives the point; the paper says it needs time-outs to be rare."""
+    """Return whether the formula matches the point; the paper requires time-outs to be rare."""
     near = judged(formula, truth=found.value, half_width=found.half_width, slack=SLACK)
     return "holds" if near == "holds" else "holds if"
 

@@ -28,7 +28,7 @@ BEST = (1.0, 3.0, 10.0)
 """Rates of formulas (6) and (9), at k = 2."""
 CHOICES = tuple(range(1, 11))
 SLACK = 0.03
-"""Relative error that we allow to a formula which the paper calls an approximation."""
+"""Relative error that we allow to a formula that the paper calls an approximation."""
 TEXT = (
     "Costs are per match; (3) and (8) are the shares of matches with bots, or with bots or players "
     "of other brackets; (4) is the relative error of (2), exact where it says so. Of (6) and (9), "
@@ -41,12 +41,12 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         id: Of its row.
-        world: Where it is tried.
-        policies: SPECs; of several the cheapest is looked for.
-        extra: What the row's params have beside the setting.
+        world: The setting in which it is tested.
+        policies: SPECs; with several, the cheapest one is searched.
+        extra: Parameters of the row beside the setting.
         printed: The paper's figure.
-        corrected: The right figure, where the formula had to be mended.
-        exact: The truth where it is known.
+        corrected: The right figure, if the formula had to be corrected.
+        exact: The true figure, if it is known.
     """
 
     id: str
@@ -59,7 +59,7 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def params(self) -> dict[str, Any]:
-        """Return the setting as in the row."""
+        """Return the setting in the form of the row."""
         return {**self.world.setting, **self.extra}
 
 
@@ -179,7 +179,7 @@ def _best() -> list[Statement]:
 
 
 def _estimate(statement: Statement, runs: Sequence[SequenceFigures]) -> Estimate:
-    """Return from the runs what the statement is about."""
+    """Return the measured figure of the statement."""
     policy = statement.policies[0]
     matches = [each.matches[policy] for each in runs]
     if statement.id == "schlup.3":
@@ -212,10 +212,10 @@ def _row(statement: Statement, runs: Sequence[SequenceFigures]) -> Row:
 
 def _verdict(statement: Statement, found: Estimate) -> Verdict:
     if statement.id == "schlup.4":
-        # A bound holds if nothing exceeds it; the printed square does not follow from anything.
+        # A bound holds if nothing exceeds it; the printed square does not follow.
         assert statement.exact is not None
         assert statement.corrected is not None
-        # At k = 2 the bound is the error, but for rounding.
+        # At k = 2 the bound equals the error, except for rounding.
         is_bound = statement.exact <= statement.corrected * (1.0 + 1e-6)
         return "wrong in print" if is_bound else "differs"
     exact = statement.exact
@@ -230,18 +230,18 @@ def _verdict(statement: Statement, found: Estimate) -> Verdict:
         slack=slack,
     )
     if verdict == "differs":
-        # The paper says itself that bots must be rare, and brackets lend each other players.
+        # The paper itself requires bots to be rare, and brackets lend each other players.
         return "holds if" if statement.id != "schlup.8" else "wrong in print"
     return verdict
 
 
 def _row_of_best(statement: Statement, runs: Sequence[SequenceFigures]) -> Row:
-    """Return the row of a parameter: the formula's, and the one that measured cheapest."""
+    """Return the row of a parameter: the formula's value, and the one of least measured cost."""
     costs = {policy: cost_per_match(runs, policy).value for policy in statement.policies}
     cheapest = min(costs, key=lambda policy: costs[policy])
     number = CHOICES[statement.policies.index(cheapest)]
     per_unit = 2.0 if statement.id == "schlup.6" else 1.0
-    # The formula names a real number: rounded either way it must be as good as the cheapest.
+    # The formula gives a real number: rounded either way, it must be as good as the cheapest.
     near = [x for x in CHOICES if abs(x - statement.printed / per_unit) < 1.0]
     best_near = min(costs[statement.policies[CHOICES.index(x)]] for x in near)
     holds = best_near <= costs[cheapest] * (1.0 + SLACK)

@@ -1,4 +1,4 @@
-"""Matches of more than two players: the algorithms that the paper allows, and Table 1."""
+"""Matches of more than two players: the algorithms that the paper extends, and Table 1."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SLACK = 0.03
 
 
 def groups(effort: Effort) -> Part:
-    """Return the part of matches of more than two players."""
+    """Return the part on matches of more than two players."""
     chosen = seeds(effort, quick=4, full=20)
     tasks = [Task(world=world, seed=seed, policies=POLICIES) for world in WORLDS for seed in chosen]
     ids = ("schlup.groups", "schlup.table1")
@@ -91,7 +91,7 @@ def _row(world: World, runs: Sequence[SequenceFigures], policy: str) -> Row:
 
 
 def _rows_of_parts(world: World, runs: Sequence[SequenceFigures], policy: str) -> list[Row]:
-    """Return what the criteria of a match cost, and what its waits do."""
+    """Return the criteria cost and the time cost of a match."""
     return [
         Row(
             id="schlup.groups",
@@ -104,7 +104,7 @@ def _rows_of_parts(world: World, runs: Sequence[SequenceFigures], policy: str) -
 
 
 def _row_of_table1(world: World, runs: Sequence[SequenceFigures], best: str) -> Row:
-    """Return the number of brackets: by Table 1, mended, and the one measured cheapest."""
+    """Return the number of brackets: by Table 1, corrected, and of least measured cost."""
     printed = schlup.r_opt(**world.setting, printed=True)
     corrected = schlup.r_opt(**world.setting, criteria=world.criteria)
     costs = {policy: cost_per_match(runs, policy).value for policy in BRACKETS}

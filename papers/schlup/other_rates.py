@@ -1,7 +1,7 @@
 """Section 5.3 of "Automatic Game Matching": smaller rates, and rates that rise.
 
-The paper tells four things without figures: that A_G comes nearer to the optimum at smaller rates,
-that the others keep their proportion, that raising rates give similar results, and why.
+The paper makes four statements without figures: that A_G comes closer to the optimum at smaller
+rates, that the others keep their proportion, that raising rates give similar results, and why.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from papers.shared.worlds import Rates, World
 
 ID = "schlup.section5.3"
 RATES = (10.0, 3.0, 1.0)
-"""Falling, as the section tells it."""
+"""Descending, as in the section."""
 SIMILAR = 0.1
-"""Relative difference up to which we call costs similar; the paper gives no number."""
+"""Largest relative difference of costs that we call similar; the paper gives no number."""
 SMALLER = "A_G at a smaller rate"
 PROPORTION = "proportion"
 RAISING = "raising over constant"
@@ -34,8 +34,8 @@ def other_rates(by_world: Runs, best: Best, algorithms: Sequence[str]) -> list[R
     """Return the rows of the section.
 
     Args:
-        by_world: Of constant rates and of both ramps.
-        best: The policy that stands for an algorithm.
+        by_world: Runs at constant rates and at both ramps.
+        best: Returns the policy that represents an algorithm.
         algorithms: Those of the paper: A_G first, then A_PM, A_MQ and the readings of A_DW.
     """
     rows = [*_smaller(by_world, best, algorithms[0])]
@@ -50,7 +50,7 @@ def other_rates(by_world: Runs, best: Best, algorithms: Sequence[str]) -> list[R
 
 
 def _smaller(by_world: Runs, best: Best, name: str) -> Iterator[Row]:
-    """Yield by how much A_G costs more of the optimum at each rate than at the next smaller one."""
+    """Yield how much further above the optimum A_G is at each rate than at the next smaller one."""
     for rate, next_rate in pairwise(RATES):
         pairs = []
         for each in (rate, next_rate):
@@ -63,7 +63,7 @@ def _smaller(by_world: Runs, best: Best, name: str) -> Iterator[Row]:
 
 
 def _proportions(by_world: Runs, best: Best, name: str, other: str) -> Iterator[Row]:
-    """Yield what becomes of the proportion of two algorithms' costs at smaller rates."""
+    """Yield the change of the proportion of two algorithms' costs at smaller rates."""
 
     def costs(rate: float) -> tuple[list[float], list[float]]:
         world = World(rate=rate).name
@@ -78,7 +78,7 @@ def _proportions(by_world: Runs, best: Best, name: str, other: str) -> Iterator[
 
 
 def _raising(by_world: Runs, best: Best, name: str, ramp: Rates) -> Iterator[Row]:
-    """Yield what a match costs with a rate that rises, over what it costs with a constant one."""
+    """Yield the cost of a match with a rising rate relative to a constant one."""
     for rate in RATES:
         raising, constant = World(rate=rate, rates=ramp).name, World(rate=rate).name
         pairs = []

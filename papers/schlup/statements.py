@@ -1,4 +1,4 @@
-"""What "Automatic Game Matching" says."""
+"""The statements of "Automatic Game Matching"."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from papers.shared.words import figure
 from papers.statements.saying import Judge, Judgement, PaperStatement
 
 SLACK = 0.03
-"""Relative error that we allow to a formula which the paper calls an approximation."""
+"""Relative error that we allow to a formula that the paper calls an approximation."""
 UNIT = 0.005
 """Half a unit of the last digit of Table 3."""
 TEN_PERCENT = f"within {100 * SIMILAR:g} %"
@@ -80,7 +80,7 @@ def _curve(number: int) -> Judge:
 
 
 def _error(row: Row) -> float:
-    """Return the relative error of a formula beyond what chance can do."""
+    """Return the relative error of a formula beyond what chance explains."""
     assert row.printed is not None
     assert row.simulated is not None
     gap = abs(row.printed - row.simulated) - 1.5 * (row.half_width or 0.0)
@@ -88,14 +88,14 @@ def _error(row: Row) -> float:
 
 
 def _of_table3(figures: Sequence[Row], _: Mapping[str, Sequence[Row]]) -> Judgement:
-    """Judge a line of Table 3 by the reading that comes nearest to it."""
+    """Judge a line of Table 3 by the reading that is closest to it."""
     own = [row for row in figures if row.printed is not None]
     nearest = min(own, key=lambda row: abs((row.simulated or 0.0) - (row.printed or 0.0)))
     printed, value = nearest.printed or 0.0, nearest.simulated or 0.0
     values = [row.simulated or 0.0 for row in own]
     words = f"{_reading(nearest)}: {figure(value, nearest.half_width, 3)}"
     between = f"All readings lie between {min(values):.2f} and {max(values):.2f}."
-    # Half a unit of the table's last digit is no difference.
+    # Half a unit of the table's last digit does not count as a difference.
     if abs(printed - value) <= (nearest.half_width or 0.0) + UNIT:
         return Judgement("holds if", f"If the table averages by {words}. {between}", nearest)
     where = "between two readings" if min(values) < printed < max(values) else "below all readings"
@@ -108,7 +108,7 @@ def _of_table3(figures: Sequence[Row], _: Mapping[str, Sequence[Row]]) -> Judgem
 
 
 def _undefined(figures: Sequence[Row], _: Mapping[str, Sequence[Row]]) -> Judgement:
-    """Say how the table's averages are read; its optimum is not printed."""
+    """Return how the table's averages are interpreted; its optimum is not printed."""
     del figures
     return Judgement("undefined in the source", AVERAGES)
 

@@ -1,6 +1,6 @@
-"""Table 3 of "Automatic Game Matching": costs of all algorithms, times the optimum.
+"""Table 3 of "Automatic Game Matching": costs of all algorithms, as multiples of the optimum.
 
-The paper does not say how it averaged, nor what "raising" means. Both averages are given: `MoR`,
+The paper says neither how it averaged nor what "raising" means. Both averages are given: `MoR`,
 the mean of the six ratios, and `RoM`, the ratio of the sums; and both ramps: linear in `time`, or
 in the `index` of the player.
 """
@@ -44,7 +44,7 @@ class Algorithm(msgspec.Struct, frozen=True):
     Args:
         name: As in the table.
         policies: A SPEC for each value of the parameter.
-        printed: What the paper has; None for policies that are not the paper's.
+        printed: The paper's figure; None for policies that are not the paper's.
     """
 
     name: str
@@ -71,7 +71,7 @@ WORLDS = tuple(World(rate=rate, rates=rates) for rates in ("constant", *RAMPS) f
 
 
 def table3(effort: Effort) -> Part:
-    """Return the part of Table 3, with the floor and what section 5.3 says."""
+    """Return the part on Table 3, with the floor and the statements of section 5.3."""
     chosen = seeds(effort, quick=8, full=200)
     tasks = [
         Task(world=world, seed=seed, policies=POLICIES, wants_optimum=True)
@@ -127,7 +127,7 @@ def _optimum_rows(by_world: Runs) -> list[Row]:
 
 
 def _floor_rows(by_world: Runs) -> list[Row]:
-    """Return the floor of each constant rate: cost per match, and times the optimum."""
+    """Return the floor of each constant rate: cost per match, and relative to the optimum."""
     rows = []
     for rate in RATES:
         exact = least_cost(rate=rate, weight=2.0, wait_max=WAIT_MAX)
@@ -229,7 +229,7 @@ def _average(
 
 
 def _verdict(printed: float | None, found: Estimate, low: float, high: float) -> Verdict | None:
-    """Return what is to be thought of the paper's figure, which readings of it embrace."""
+    """Return the verdict on the paper's figure, given the range of its readings."""
     if printed is None:
         return None
     if abs(printed - found.value) <= found.half_width:

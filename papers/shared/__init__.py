@@ -1,4 +1,4 @@
-"""What all papers share: rows and parts, settings, sequences of players, means, words.
+"""Code shared by all papers: rows and parts, settings, sequences of players, means, words.
 
-It may import all of evenmatch, and nothing else of `papers`.
+It may import all of evenmatch, and nothing else from `papers`.
 """

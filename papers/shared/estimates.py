@@ -15,16 +15,16 @@ from papers.shared.findings import Row, Verdict
 
 Floats = NDArray[np.float64]
 Found = dict[str, float | None]
-"""What one pool says, by what it is about."""
+"""The figures of one pool, by name; None if there is none."""
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """A mean and the half-width of its 95 % confidence interval, 0 if it is not known.
+    """A mean and the half-width of its 95 % confidence interval, 0 if it is unknown.
 
     Args:
         value: The mean.
         half_width: Of the interval.
-        runs: How many runs it comes from; 0 where nobody counted them.
+        runs: Number of runs; 0 if it was not counted.
     """
 
     value: float
@@ -36,17 +36,17 @@ def ratio(above: Sequence[float], below: Sequence[float]) -> Estimate:
     """Return the ratio of two means over the same sequences.
 
     Source:
-        The ratio estimator: the residuals a_i - R b_i, divided by the mean of b, have mean 0, and
-        their scatter is that of R (Cochran, Sampling Techniques, chapter 6).
+        The ratio estimator: the residuals a_i - R b_i, divided by the mean of b, have mean 0 and
+        the scatter of R (Cochran, Sampling Techniques, chapter 6).
     """
     return mean_of_ratios([(above, below)])
 
 
 def mean_of_ratios(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Estimate:
-    """Return the mean over settings of ratios of means; sequence i belongs together in all.
+    """Return the mean over settings of ratios of means; sequence i is the same in all.
 
     Args:
-        pairs: For each setting what is above and what is below, one number for each sequence.
+        pairs: For each setting the numerators and the denominators, one for each sequence.
     """
     count = len(pairs[0][0])
     values = []
@@ -62,10 +62,10 @@ def mean_of_ratios(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> 
 def ratio_of_ratios(
     one: tuple[Sequence[float], Sequence[float]], other: tuple[Sequence[float], Sequence[float]]
 ) -> Estimate:
-    """Return the ratio of two ratios of means; sequence i belongs together in all four.
+    """Return the ratio of two ratios of means; sequence i is the same in all four.
 
     Args:
-        one: What is above and below in the first, one number for each sequence.
+        one: Numerators and denominators of the first, one for each sequence.
         other: The same of the second.
     """
     first, second = ratio(*one), ratio(*other)
@@ -86,7 +86,7 @@ def _half_width(residuals: Floats) -> float:
 
 
 def mean_of(results: Sequence[Found], key: str) -> Estimate:
-    """Return the mean over pools of what they say, where they say something."""
+    """Return the mean of a figure over the pools that have it."""
     known = [each[key] for each in results]
     values = [value for value in known if value is not None]
     mean, width = mean_and_width(values)
@@ -94,7 +94,7 @@ def mean_of(results: Sequence[Found], key: str) -> Estimate:
 
 
 def difference(results: Sequence[Found], one: str, other: str) -> Estimate:
-    """Return the mean over pools of one thing less another, both of the same pool."""
+    """Return the mean difference of two figures over pools, paired by pool."""
     pairs = [(each[one], each[other]) for each in results]
     known = [a - b for a, b in pairs if a is not None and b is not None]
     mean, width = mean_and_width(known)
@@ -102,9 +102,9 @@ def difference(results: Sequence[Found], one: str, other: str) -> Estimate:
 
 
 def is_above(found: Estimate, least: float = 0.0) -> Verdict:
-    """Return `holds` where it is surely above, `differs` where it is surely not.
+    """Return `holds` if a figure is certainly above a bound, `differs` if it certainly is not.
 
-    What chance may have made either way is unresolved.
+    If chance may explain either, it is unresolved.
 
     >>> is_above(Estimate(1.0, 0.4)), is_above(Estimate(0.2, 0.4)), is_above(Estimate(-1.0, 0.4))
     ('holds', 'unresolved', 'differs')
@@ -123,14 +123,14 @@ def told(
     aim: float = 0.0,
     **params: Any,
 ) -> Row:
-    """Return a row of a measured figure; one without any difference decides nothing.
+    """Return a row of a measured figure; a figure without any difference has no verdict.
 
     Args:
         row_id: Its id.
-        what: What the figure is, in words.
+        what: The meaning of the figure, in words.
         found: The figure.
-        verdict: What is to be thought of what the blog says about it.
-        aim: What the figure was compared with.
+        verdict: The verdict on the source's statement about it.
+        aim: The value with which the figure was compared.
         params: The setting.
     """
     return Row(

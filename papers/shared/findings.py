@@ -13,26 +13,26 @@ from evenmatch.lab.report.plots import Plot
 Verdict = Literal[
     "holds", "holds if", "differs", "wrong in print", "unresolved", "undefined in the source"
 ]
-"""What is to be thought of a statement; all but the first are explained in words."""
+"""Verdicts on a statement; all except the first are explained in words."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One figure of a paper's statement, in one setting, and what came of it here.
+    """One figure of a paper's statement, in one setting, beside our results.
 
     Args:
         id: Paper and place, such as `schlup.3` or `gamedev.a`.
-        params: The setting that the figures are for.
-        printed: What the paper says.
-        corrected: What it should say, where its formula is wrong.
-        exact: What is true, where it can be computed without chance.
-        simulated: What was measured.
-        half_width: Of the 95 % confidence interval of `simulated`; 0 where there is no chance.
-        verdict: What this figure says of its statement; None where nothing is printed, or where
-            it cannot be judged here.
-        runs: How many runs `half_width` comes from; 0 where nobody counted them.
-        aim: What `simulated` has to exceed, where the statement is that something is more.
+        params: The setting of the figures.
+        printed: The paper's figure.
+        corrected: The right figure, if the paper's formula is wrong.
+        exact: The true figure, if it can be computed without chance.
+        simulated: The measured figure.
+        half_width: Of the 95 % confidence interval of `simulated`; 0 if there is no chance.
+        verdict: The verdict of this figure on its statement; None if nothing is printed, or if it
+            cannot be judged here.
+        runs: How many runs `half_width` comes from; 0 if they were not counted.
+        aim: The value that `simulated` has to exceed, if the statement is that something is more.
         scenario: Name of the scenario that `evenmatch simulate` runs; None without a simulation.
-        command: The one that repeats the row.
+        command: The command that repeats the row.
     """
 
     id: str
@@ -57,13 +57,13 @@ def judged(
     corrected: float | None = None,
     slack: float = 0.0,
 ) -> Verdict:
-    """Return what is to be thought of a printed figure.
+    """Return the verdict on a printed figure.
 
     Args:
         printed: The paper's figure.
         truth: Exact or simulated.
-        half_width: How far the truth may be off.
-        corrected: The figure of the mended formula, if it had to be mended.
+        half_width: Possible error of the truth.
+        corrected: The figure of the corrected formula, if the printed one is wrong.
         slack: Relative error that an approximation may have.
 
     >>> judged(0.0337, truth=0.0066, half_width=0.0002, corrected=0.0067)
@@ -71,7 +71,7 @@ def judged(
     """
 
     def agrees(figure: float) -> bool:
-        # Half a unit of the last digit of a table is not a disagreement.
+        # Half a unit of the last digit of a table does not count as a disagreement.
         return math.isclose(figure, truth, rel_tol=slack, abs_tol=half_width)
 
     if agrees(printed) and (corrected is None or math.isclose(printed, corrected)):
@@ -82,11 +82,11 @@ def judged(
 
 
 class Table(msgspec.Struct, frozen=True):
-    """Rows side by side, as people read them.
+    """Rows side by side, for people to read.
 
     Args:
         title: A few words.
-        text: What is seen in it, in sentences.
+        text: What the table shows, in sentences.
         heads: Names of the columns.
         lines: The texts of each line, as many as heads.
     """
@@ -98,12 +98,12 @@ class Table(msgspec.Struct, frozen=True):
 
 
 class Findings(msgspec.Struct, frozen=True):
-    """What a part of a paper came to.
+    """The results of a part of a paper.
 
     Args:
         rows: Every figure.
-        tables: The same for people.
-        plots: The same as figures.
+        tables: The same for people to read.
+        plots: The same as plots.
         scenarios: TOML texts by the names that rows give.
     """
 
@@ -118,13 +118,13 @@ RowsByID = Mapping[str, Sequence[Row]]
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A piece of a paper that can be repeated by itself.
+    """A part of a paper that can be repeated by itself.
 
     Args:
         ids: The ids of its rows.
-        work: A module's function that does one task; it may run in another process.
-        tasks: What to call it with.
-        finish: Makes the findings of the results, in the order of the tasks.
+        work: A module-level function that does one task; it may run in another process.
+        tasks: Its arguments.
+        finish: Makes the findings from the results, in the order of the tasks.
     """
 
     ids: tuple[str, ...]
@@ -134,12 +134,12 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Effort(msgspec.Struct, frozen=True):
-    """How much work to spend, and on which chance.
+    """How much work to spend, and with which seed.
 
     Args:
-        quick: Whether fewer sequences are to do.
+        quick: Whether to run fewer sequences.
         seed: Sequence i is drawn from seed + i.
-        only: Ids of the rows that are wanted, which sentences count; empty means all.
+        only: Ids of the requested rows, which some sentences mention; empty means all.
     """
 
     quick: bool

@@ -1,4 +1,4 @@
-"""Policies on the same sequences of players: what matches cost, and the optimum beside it."""
+"""Policies on the same sequences of players: the cost of their matches, and the optimum."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class SequenceRun:
-    """What came of a run.
+    """The result of a run.
 
     Args:
         tickets: Indices of the arrivals of each match, shape (matches, k); -1 for a bot.
         at: When each match was made, seconds.
-        bots: Of each match.
-        costs: Of each match.
+        bots: Bots of each match.
+        costs: Cost of each match.
         criteria: The part of each match's cost that is not waiting.
     """
 
@@ -68,14 +68,14 @@ def arrivals_of(queue: Queue, times: Floats, values: Floats) -> list[Arrival]:
 def play(
     queue: Queue, policy: Policy, times: Floats, values: Floats, *, seed: int = 0
 ) -> SequenceRun:
-    """Run a policy on one sequence, in compiled code where it has compiled steps.
+    """Run a policy on one sequence, by compiled code if the policy has compiled steps.
 
     Args:
-        queue: Where all players wait.
-        policy: What decides.
+        queue: The queue of all players.
+        policy: The policy.
         times: Ascending, seconds, shape (n,).
         values: Of the queue's criteria, in their order, shape (criteria, n).
-        seed: Of the policy's own chance.
+        seed: Of the policy's own randomness.
     """
     if not why_not(queue, policy):
         found = compiled.play(queue, policy, times, values)
@@ -96,16 +96,16 @@ def play(
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """One sequence, and what plays on it.
+    """One sequence, and the policies that play on it.
 
     Args:
         world: How it is drawn.
         seed: Which one.
         policies: SPECs.
-        wants_optimum: Whether the least cost in hindsight is asked for; of duels only.
-        tick: Seconds of a clock on which alone is decided; 0 decides at once.
+        wants_optimum: Whether to compute the least cost in hindsight; for duels only.
+        tick: Seconds between the ticks of a clock on which decisions are made; 0 decides at once.
         is_steady: Whether to count only the matches made before the last arrival, which the end
-            of the sequence cannot have changed; formulas know no end.
+            of the sequence cannot have affected; formulas know no end.
     """
 
     world: World
@@ -117,17 +117,17 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SequenceFigures(msgspec.Struct, frozen=True):
-    """What came of a task.
+    """The results of a task.
 
     Args:
-        costs: Of all matches, by policy.
+        costs: Total cost of all matches, by policy.
         criteria: The part of the costs that is not waiting, by policy.
-        early: What the first half of the matches cost, by policy.
-        matches: How many, by policy.
-        with_bots: How many of them have a bot, by policy.
-        mixed: How many of them have a bot or players of several brackets, by policy; 0 for
+        early: Total cost of the first half of the matches, by policy.
+        matches: Number of matches, by policy.
+        with_bots: Number of matches with a bot, by policy.
+        mixed: Number of matches with a bot or players of several brackets, by policy; 0 for
             policies without brackets.
-        optimum: The least cost possible; None if it was not asked for.
+        optimum: The least possible cost; None if it was not requested.
     """
 
     costs: dict[str, float]
@@ -142,7 +142,7 @@ class SequenceFigures(msgspec.Struct, frozen=True):
 def measure(task: Task) -> SequenceFigures:
     """Play one sequence under each policy.
 
-    On a clock every arrival is seen at the next tick; its wait counts from when it came.
+    On a clock, every arrival is seen at the next tick; its wait counts from its arrival.
     """
     queue = task.world.queue()
     times, values = task.world.draw(task.seed)
@@ -168,7 +168,7 @@ def measure(task: Task) -> SequenceFigures:
 
 
 def _of_first_half(outcome: SequenceRun, counted: NDArray[np.bool_]) -> float:
-    """Return what the earlier half of the counted matches cost; of an odd number the smaller."""
+    """Return the cost of the earlier half of the counted matches, rounded down."""
     at, costs = outcome.at[counted], outcome.costs[counted]
     return float(costs[np.argsort(at, kind="stable")[: len(at) // 2]].sum())
 
@@ -176,13 +176,13 @@ def _of_first_half(outcome: SequenceRun, counted: NDArray[np.bool_]) -> float:
 def _spans_brackets(
     tickets: NDArray[np.int64], values: Floats, policy: Policy
 ) -> NDArray[np.bool_]:
-    """Return whether the players of each match stand in several brackets of `multi_queue`."""
+    """Return whether the players of each match are in several brackets of `multi_queue`."""
     brackets = getattr(policy, "brackets", None)
     if not brackets:
         return np.zeros(len(tickets), dtype=bool)
     counts = np.broadcast_to(np.asarray(brackets), (len(values),))[:, None]
     cells = np.minimum(np.floor(values * counts), counts - 1)
-    # A bot stands where the first player does.
+    # A bot counts as being in the first player's bracket.
     of_players = cells[:, np.where(tickets >= 0, tickets, tickets[:, :1])]
     spans: NDArray[np.bool_] = (of_players != of_players[:, :, :1]).any(axis=(0, 2))
     return spans
@@ -193,7 +193,7 @@ CRITERIA, TIME = "criteria cost", "time cost"
 
 
 def cost_per_match(measured: Sequence[SequenceFigures], policy: str) -> Estimate:
-    """Return what a match costs under a policy."""
+    """Return the cost of a match under a policy."""
     return ratio([m.costs[policy] for m in measured], [m.matches[policy] for m in measured])
 
 
@@ -206,12 +206,12 @@ def parts_per_match(measured: Sequence[SequenceFigures], policy: str) -> dict[st
 
 
 def cost_over_optimum(measured: Sequence[SequenceFigures], policy: str) -> Estimate:
-    """Return what a policy costs, times the optimum in hindsight."""
+    """Return the cost of a policy divided by the optimum in hindsight."""
     return ratio([m.costs[policy] for m in measured], optima(measured))
 
 
 def parts_over_optimum(measured: Sequence[SequenceFigures], policy: str) -> dict[str, Estimate]:
-    """Return the criteria cost and the time cost of a policy, times the optimum in hindsight."""
+    """Return a policy's criteria cost and time cost, divided by the optimum in hindsight."""
     best = optima(measured)
     time = [m.costs[policy] - m.criteria[policy] for m in measured]
     criteria = [m.criteria[policy] for m in measured]

@@ -1,4 +1,4 @@
-"""Rows and estimates as people read them."""
+"""Rows and estimates in words, for people to read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEADS = ("row", "setting", "printed", "corrected", "exact", "simulated")
 STATEMENT_HEADS = ("row", "statement", "printed", "corrected", "exact", "simulated", "verdict",
                    "why")  # fmt: skip
 TEXTS = frozenset({"setting", "statement", "verdict", "why"})
-"""Columns of words beside the first of each table; all others are of numbers."""
+"""Columns of words beside the first column of each table; all others are numbers."""
 VERDICTS: dict[Verdict, tuple[str, str]] = {
     "holds": ("holds", "hold"),
     "holds if": ("holds under a condition", "hold under a condition"),
@@ -23,18 +23,18 @@ VERDICTS: dict[Verdict, tuple[str, str]] = {
     "unresolved": ("is unresolved", "are unresolved"),
     "undefined in the source": ("is undefined in the source", "are undefined in the source"),
 }
-"""What is told of one statement, and of many."""
+"""Words for one statement with a verdict, and for several."""
 MANY_STEPS = re.compile(r"((?:[^,+\s]+\+){2})(?:[^,+\s]+\+){5,}")
-"""The start of a list in a SPEC, and all between it and the last member."""
+"""The start of a list in a SPEC, and everything up to its last member."""
 SAME = 1e-9
-"""Relative difference below which two computed figures are one."""
+"""Relative difference below which two computed figures count as equal."""
 DIGITS_MAX = 17
 OWN_WORDS = "what"
-"""The parameter that says by itself what a row is about."""
+"""The parameter that already says in words what a row is about."""
 
 
 def figure(value: float | None, half_width: float | None = None, digits: int = 3) -> str:
-    """Return an estimate as people read it.
+    """Return an estimate for people to read.
 
     >>> figure(1.34049, 0.0042)
     '1.340 ± 0.004'
@@ -47,25 +47,25 @@ def figure(value: float | None, half_width: float | None = None, digits: int = 3
 
 
 def is_text(place: int, heads: Sequence[str]) -> bool:
-    """Return whether a column is of words, which stand at the left and may be wrapped."""
+    """Return whether a column holds words, which are left-aligned and may be wrapped."""
     return place == 0 or heads[place] in TEXTS
 
 
 def of_row(row: Row) -> str:
-    """Return what was simulated, as people read it."""
+    """Return the simulated figure, for people to read."""
     return figure(row.simulated, row.half_width)
 
 
 def line_of(row: Row) -> tuple[str, ...]:
-    """Return a row as people read it, one text for each of `HEADS`."""
+    """Return a row for people to read, one text for each of `HEADS`."""
     simulated = figure(row.simulated, row.half_width, _digits(row.simulated or 0.0))
     return (row.id, setting_of(row), *_known(row), simulated)
 
 
 def _known(row: Row) -> tuple[str, str, str]:
-    """Return printed, corrected and exact figures.
+    """Return the printed, corrected and exact figures.
 
-    Printed and exact ones that are not the same have as many digits as it takes to see that.
+    If printed and exact figures differ, they have enough digits to show that.
     """
     printed, corrected, exact = (
         figure_text(each) for each in (row.printed, row.corrected, row.exact)
@@ -86,13 +86,13 @@ def setting_of(row: Row) -> str:
 
 
 def at_setting(row: Row) -> str:
-    """Return a setting without the words that say what the figure is."""
+    """Return a setting without the words for the meaning of the figure."""
     rest = {key: value for key, value in row.params.items() if key != OWN_WORDS}
     return setting_in_words(rest) or setting_of(row)
 
 
 def _digits(value: float) -> int:
-    """Return how many digits behind the point tell something."""
+    """Return the number of significant digits behind the decimal point."""
     if abs(value) >= 100.0:
         return 1
     return 7 if 0.0 < abs(value) < 1e-3 else 4
@@ -113,13 +113,13 @@ def setting_in_words(params: Mapping[str, object]) -> str:
 
 
 def _value(value: object) -> str:
-    """Return a parameter; a long list keeps both its ends, and what comes after it."""
+    """Return a parameter; a long list is shortened in the middle."""
     text = f"{value:g}" if isinstance(value, float) else str(value)
     return MANY_STEPS.sub(r"\1...+", text)
 
 
 def told_of(verdicts: Iterable[Verdict | None]) -> str:
-    """Return how many statements have which verdict, as a sentence.
+    """Return how many statements have which verdict, in a sentence.
 
     >>> told_of(["wrong in print", "holds", None])
     '1 statement holds, 1 is wrong in print.'
@@ -134,5 +134,5 @@ def told_of(verdicts: Iterable[Verdict | None]) -> str:
 
 
 def table_of_rows(title: str, text: str, rows: Sequence[Row]) -> Table:
-    """Return rows one below the other."""
+    """Return rows as a table, one below the other."""
     return Table(title, text, HEADS, tuple(map(line_of, rows)))

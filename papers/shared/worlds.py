@@ -1,7 +1,7 @@
-"""The settings of the papers: who arrives when, and the queue that they wait in.
+"""The settings of the papers: the arrivals, and the queue in which they wait.
 
-Table 3 compares policies on the same players, so that a sequence has to be the same whoever
-draws it: its chance is numpy's `default_rng(seed)`, first the arrivals, then the criteria.
+Table 3 compares policies on the same players, so a sequence must be the same wherever it is drawn:
+its randomness is numpy's `default_rng(seed)`, first for the arrivals, then for the criteria.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LENGTH = 1000
 
 
 class Setting(TypedDict):
-    """What the formulas ask for."""
+    """The parameters of the formulas."""
 
     k: int
     rate: float
@@ -63,7 +63,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def setting(self) -> Setting:
-        """Return what the formulas ask for."""
+        """Return the parameters of the formulas."""
         return Setting(k=self.k, rate=self.rate, wait_max=WAIT_MAX)
 
     def draw(self, seed: int) -> tuple[Floats, Floats]:
@@ -77,7 +77,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
         points = np.cumsum(steps)
         if self.rates == "constant":
             return points / self.rate, values.T
-        # The rate 2 a t / T has a t^2 / T arrivals by t; its mean is a up to T = count / a.
+        # With the rate 2 a t / T, a t^2 / T players arrive by t; its mean is a up to T = count / a.
         end = self.count / self.rate
         return np.sqrt(points * end / self.rate), values.T
 

@@ -1,5 +1,5 @@
-"""From rows to statements: what a paper says, the verdict on it, and the reason in words.
+"""From rows to statements: the statement of a paper, the verdict on it, and the reason in words.
 
-The statements themselves stand in the package of each paper. It may import all of evenmatch and
-`papers.shared`.
+The statements themselves are in the package of each paper. This package may import all of evenmatch
+and `papers.shared`.
 """

@@ -1,4 +1,4 @@
-"""From figures to statements: one verdict each, and the words that explain it."""
+"""From figures to verdicts on statements, with explanations in words."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from papers.shared.words import at_setting, figure, setting_in_words, setting_of
 from papers.statements.saying import Judge, Judgement, PaperStatement, Statement
 
 SAME = 1e-9
-"""Relative difference below which two computed figures are one."""
+"""Relative difference below which two computed figures count as equal."""
 THREE_ERRORS = 1.5
-"""Half-widths of 95 % in about three standard errors: what one of many figures may be off."""
+"""About three standard errors in 95 % half-widths: the possible error of one of many figures."""
 POWER = 2.0
-"""Times the runs after which an interval just leaves the aim out: then four in five tries do."""
+"""Factor on the runs at which an interval just excludes the aim, for a power of four in five."""
 RUNS_MAX = 100_000
-"""Runs beyond which nobody would make them."""
+"""Most runs that are worth suggesting."""
 NAMED_MAX = 3
-"""Settings that are named one by one."""
+"""Most settings that are named one by one."""
 
 
 def statements_of(sayings: Sequence[PaperStatement], rows: Sequence[Row]) -> list[Statement]:
     """Return a statement for each saying that has figures, in the order of the rows.
 
-    Figures that no saying takes are statements by their own words.
+    Figures that belong to no saying become statements of their own, in their own words.
     """
     by_id: dict[str, list[Row]] = {}
     for row in rows:
@@ -41,7 +41,7 @@ def statements_of(sayings: Sequence[PaperStatement], rows: Sequence[Row]) -> lis
 def _shared_out(
     sayings: Sequence[PaperStatement], rows: Sequence[Row]
 ) -> Iterator[tuple[PaperStatement, list[Row]]]:
-    """Yield each saying with its figures: the longest words that fit decide whose they are."""
+    """Yield each saying with its figures: the longest matching words decide the assignment."""
     taken: dict[int, list[Row]] = {}
     others: dict[str, list[Row]] = {}
     for row in rows:
@@ -101,7 +101,7 @@ def judged_by(
 
 
 def _by_figures(saying: PaperStatement) -> Judge:
-    """Return the judge that most statements have."""
+    """Return the judge that most statements use."""
 
     def judge(figures: Sequence[Row], _: Mapping[str, Sequence[Row]]) -> Judgement:
         marks = Counter(each.verdict for each in figures if each.verdict is not None)
@@ -130,7 +130,7 @@ def _verdict(
 
 
 def _truth(row: Row) -> tuple[float, float] | None:
-    """Return what is true as far as we know, and how far it may be off."""
+    """Return the best known true figure, and its possible error."""
     if row.exact is not None:
         return row.exact, 0.0
     if row.simulated is None:
@@ -139,7 +139,7 @@ def _truth(row: Row) -> tuple[float, float] | None:
 
 
 def _off(row: Row) -> float:
-    """Return by how much the print is off, relative to the truth, beyond what chance can do."""
+    """Return the relative error of the printed figure, beyond what chance explains."""
     truth = _truth(row)
     if row.printed is None or truth is None:
         return 0.0
@@ -151,12 +151,12 @@ def _off(row: Row) -> float:
 
 
 def _is_near(row: Row, saying: PaperStatement) -> bool:
-    """Return whether the print is a rounded figure, or an approximation: near, and not equal."""
+    """Return whether the printed figure is rounded or approximate: near, but not equal."""
     return row.verdict == "holds" and (saying.unit > 0.0 or saying.slack > 0.0) and _off(row) > 0.0
 
 
 def _telling(figures: Sequence[Row], verdict: Verdict | None) -> Row:
-    """Return the figure to show: one that bears the verdict out, the farther off the better."""
+    """Return the figure to show: one that supports the verdict, the larger the error the better."""
 
     def key(row: Row) -> tuple[bool, bool, float, bool]:
         is_of_it = row.verdict == verdict
@@ -186,7 +186,7 @@ def _why(saying: PaperStatement, verdict: Verdict | None, figures: Sequence[Row]
 
 
 def _near(saying: PaperStatement, figures: Sequence[Row]) -> str:
-    """Return that a figure is a rounded one, or that a formula is near and not exact."""
+    """Return that a figure is rounded, or that a formula is near but not exact."""
     if not figures:
         return ""
     worst = max(figures, key=_off)
@@ -200,7 +200,7 @@ def _near(saying: PaperStatement, figures: Sequence[Row]) -> str:
 
 
 def _how_much(figures: Sequence[Row]) -> str:
-    """Return how far the print is from the truth, where it is farthest."""
+    """Return the error of the printed figure where it is largest."""
     judged = [row for row in figures if row.verdict in ("differs", "holds if")]
     off = [row for row in judged if _off(row) > 0.0]
     if off:
@@ -213,7 +213,7 @@ def _how_much(figures: Sequence[Row]) -> str:
             else ""
         )
         assert worst.printed is not None
-        # A share of nothing says nothing.
+        # Without figures, a share is meaningless.
         has_share = bool(worst.printed) and bool(value)
         times = f", {100.0 * (worst.printed / value - 1.0):+.3g} %" if has_share else ""
         return (
@@ -236,7 +236,7 @@ def _here(row: Row) -> str:
 
 
 def _elsewhere(figures: Sequence[Row]) -> str:
-    """Return in how many settings a statement holds that doesn't hold in all of them."""
+    """Return in how many settings a statement holds, if it does not hold in all of them."""
     marks = Counter(row.verdict for row in figures if row.verdict is not None)
     total = sum(marks.values())
     if total < 2 or not marks["holds"] or marks["holds"] == total:
@@ -246,7 +246,7 @@ def _elsewhere(figures: Sequence[Row]) -> str:
 
 
 def _undecided(figures: Sequence[Row]) -> str:
-    """Return where chance decides yet, and how many runs would make it plain."""
+    """Return where chance is not excluded, and how many more runs would be needed."""
     open_ = [row for row in figures if row.verdict == "unresolved"]
     parts = [
         f"at {setting_of(row)}: {_here(row)}, {runs_in_words(runs_to_decide(row), row.runs)}"
@@ -259,7 +259,7 @@ def _undecided(figures: Sequence[Row]) -> str:
 
 
 def runs_to_decide(row: Row) -> int:
-    """Return how many runs tell a figure from its aim, if it is what it seems to be.
+    """Return how many runs distinguish a figure from its aim, if the figure is accurate.
 
     >>> runs_to_decide(Row(id="a", simulated=1.0, half_width=2.0, runs=10, aim=0.0))
     80
@@ -282,7 +282,7 @@ def runs_in_words(needed: int, made: int) -> str:
 
 
 def _support(figures: Sequence[Row]) -> str:
-    """Return what a statement that holds rests on."""
+    """Return the evidence for a statement that holds."""
     exact = [row for row in figures if row.exact is not None and row.printed is not None]
     pairs = [
         (row.exact if row.exact is not None else row.printed, row)
@@ -307,7 +307,7 @@ def _counted(count: int) -> str:
 
 
 def line_of(statement: Statement) -> tuple[str, ...]:
-    """Return a statement as people read it, one text for each head of a table."""
+    """Return a statement for people to read, one text for each head of a table."""
     found = statement
     known = (found.printed, found.corrected, found.exact)
     digits = 1 if abs(found.simulated or 0.0) >= 100.0 else 4
@@ -322,12 +322,12 @@ def line_of(statement: Statement) -> tuple[str, ...]:
 
 
 def verdict_of(statement: Statement) -> str:
-    """Return the verdict, or what there is instead."""
+    """Return the verdict, or the reason why there is none."""
     return statement.verdict or NOT_JUDGED[statement.printed is not None]
 
 
 def lines_of(statement: Statement) -> list[str]:
-    """Return what a terminal shows of a statement."""
+    """Return the lines about a statement for a terminal."""
     found = statement
     names = ("printed", "right", "exact")
     known = zip(names, (found.printed, found.corrected, found.exact), strict=True)
@@ -342,19 +342,19 @@ def lines_of(statement: Statement) -> list[str]:
 
 
 NOT_JUDGED = ("measured", "not judged")
-"""Instead of a verdict: nothing is printed, or nothing here can be held against the print."""
+"""In place of a verdict: nothing is printed, or nothing here can be compared with the print."""
 
 
 METHODS = ("policy", "order", "method", "objective", "start", "algorithm")
-"""Parameters that name methods; two of them can come to the very same figures."""
+"""Parameters that name methods; two methods may give exactly the same figures."""
 SPLIT = "population"
-"""A parameter in one value of which methods of different statements may come to the same."""
+"""A parameter for whose single values methods of different statements are compared."""
 SAME_MIN = 3
-"""Figures that must be the same before methods of different statements are called so."""
+"""Least number of equal figures for methods of different statements to be called identical."""
 
 
 def identical(figures: Sequence[Row]) -> str:
-    """Return which methods came to the very same simulated figures, as a sentence.
+    """Return which methods gave exactly the same simulated figures, as a sentence.
 
     >>> rows = [Row(id="a", params={"policy": p}, simulated=2.0, half_width=0.1) for p in "xy"]
     >>> identical(rows)
@@ -376,9 +376,9 @@ def identical(figures: Sequence[Row]) -> str:
 
 
 def identical_elsewhere(figures: Sequence[Row], by_id: Mapping[str, Sequence[Row]]) -> str:
-    """Return which methods of other statements came to the very same figures, as a sentence.
+    """Return which methods of other statements gave exactly the same figures, as a sentence.
 
-    Those that are the same in one population alone are told with it.
+    Methods that agree in only one population are included, with its name.
     """
     own = {id(row) for row in figures}
     others = [row for rows in by_id.values() for row in rows if id(row) not in own]
@@ -405,7 +405,7 @@ def _by_method(rows: Sequence[Row], name: str) -> dict[str, dict[str, float]]:
     """Return the simulated figures of each method, by their settings."""
     found: dict[str, dict[str, float]] = {}
     for row in rows:
-        # Counts and examples, which know no chance, may well be the same.
+        # Counts and examples without randomness may well be equal.
         if name in row.params and row.simulated is not None and row.half_width is not None:
             rest = {key: value for key, value in row.params.items() if key != name}
             rest.pop("scenario", None)
@@ -414,13 +414,13 @@ def _by_method(rows: Sequence[Row], name: str) -> dict[str, dict[str, float]]:
 
 
 def _at_place(found: Mapping[str, float], place: object) -> dict[str, float]:
-    """Return the figures of one population; of all where none is named."""
+    """Return the figures of one population; of all if none is named."""
     words = "" if place is None else f"{SPLIT!r}: {place!r}"
     return {key: value for key, value in found.items() if words in key}
 
 
 def no_difference(figures: Sequence[Row]) -> str:
-    """Return where two methods that are told apart made the very same thing."""
+    """Return where two methods that the paper distinguishes made exactly the same matches."""
     same = [
         row for row in figures if row.runs and row.aim == 0.0 == row.simulated == row.half_width
     ]
@@ -430,13 +430,13 @@ def no_difference(figures: Sequence[Row]) -> str:
 
 
 def _agree(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
-    """Return whether two methods have settings in common and the same figure in all of them."""
+    """Return whether two methods share settings, and agree in all of these."""
     common = one.keys() & other.keys()
     return bool(common) and all(one[key] == other[key] for key in common)
 
 
 def _agree_in_all(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
-    """Return whether all settings of one method are those of the other, with the same figures."""
+    """Return whether another method has all settings of one, with the same figures."""
     least = max(SAME_MIN, min(len(one), len(other)))
     return len(one.keys() & other.keys()) >= least and _agree(one, other)
 

@@ -1,4 +1,4 @@
-"""What a paper says, in a sentence, and what is known of it beside the figures."""
+"""A statement of a paper, in a sentence, and remarks on it beside the figures."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Judgement(NamedTuple):
     """A verdict and the words that explain it.
 
     Args:
-        verdict: None where the paper says nothing, or nothing here can be held against it.
-        why: A sentence or some; may be empty.
-        telling: The figure to show; None leaves the choice to others.
+        verdict: None if the paper says nothing, or nothing here can be compared with it.
+        why: One or several sentences; may be empty.
+        telling: The figure to show; None leaves the choice to the caller.
     """
 
     verdict: Verdict | None
@@ -29,24 +29,24 @@ Judge = Callable[[Sequence[Row], Mapping[str, Sequence[Row]]], Judgement]
 
 
 class PaperStatement(msgspec.Struct, frozen=True, kw_only=True):
-    """One statement of a paper. Figures that are computed and simulated for it decide on it.
+    """One statement of a paper, decided by figures that are computed and simulated for it.
 
     Args:
         id: Of its rows, with the paper.
         says: The statement, a sentence.
-        what: How the words of its figures begin, where an id has several statements; the one
-            without such words takes what the others leave.
-        key: The parameter whose words these are.
-        condition: When it holds; for statements that hold in some settings alone.
-        reason: Why figures differ, as far as we see.
-        mended: The right formula and why, where the print is wrong.
-        reading: How what the source leaves undefined is read here.
-        note: What else there is to know.
-        unit: Half a unit of the last digit of a figure printed in the source; 0 where what is
-            printed is a formula.
+        what: The beginning of the words of its figures, if an id has several statements; a
+            statement without such words gets the remaining figures.
+        key: The parameter that has these words.
+        condition: When it holds, for statements that hold only in some settings.
+        reason: Why figures differ, as far as we know.
+        mended: The right formula and why, if the printed one is wrong.
+        reading: How parts that the source leaves undefined are interpreted here.
+        note: Any other remark.
+        unit: Half a unit of the last digit of a figure printed in the source; 0 for a printed
+            formula.
         slack: Relative error of a formula that the source calls an approximation.
-        is_ours: Whether the source doesn't have it.
-        judge: Decides where figures by themselves can't.
+        is_ours: Whether the statement is ours and not in the source.
+        judge: Makes the verdict if figures alone cannot.
     """
 
     id: str
@@ -65,23 +65,23 @@ class PaperStatement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True):
-    """A statement and its verdict. Figures are those of the setting that says most.
+    """A statement and its verdict, with the figures of the most telling setting.
 
     Args:
         id: Paper and place, such as `schlup.3` or `gamedev.a`.
-        statement: What the paper says, a sentence.
+        statement: The statement, a sentence.
         params: The setting of the figures that follow.
-        printed: What the paper says.
-        corrected: What it should say, where its formula is wrong.
-        exact: What is true, where it can be computed without chance.
-        simulated: What was measured.
-        half_width: Of the 95 % confidence interval of `simulated`; 0 where there is no chance.
-        verdict: None where the paper says nothing of it, or where it cannot be judged here.
+        printed: The paper's figure.
+        corrected: The right figure, if the paper's formula is wrong.
+        exact: The true figure, if it can be computed without chance.
+        simulated: The measured figure.
+        half_width: Of the 95 % confidence interval of `simulated`; 0 if there is no chance.
+        verdict: None if the paper says nothing about it, or if it cannot be judged here.
         why: The condition, the difference and its reason, the right formula, the number of runs
-            that would decide, or the reading taken.
+            needed, or the interpretation.
         scenario: Name of the scenario that `evenmatch simulate` runs; None without a simulation.
-        command: The one that repeats the row.
-        figures: All settings, this one too.
+        command: The command that repeats the row.
+        figures: All settings, including this one.
     """
 
     id: str
@@ -99,7 +99,7 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     figures: tuple[Row, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return what `--json` prints of it."""
+        """Return its part of the output of `--json`."""
         plain: dict[str, Any] = msgspec.to_builtins(self)
         plain["figures"] = [_plain(each) for each in self.figures]
         return plain

@@ -1,4 +1,4 @@
-"""A source: what stands in its own package, and what a reproduction asks it for."""
+"""The interface between a paper's package and its reproduction."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from papers.statements.saying import PaperStatement
 
 
 class Opening(msgspec.Struct, frozen=True):
-    """The first page of a report: its pictures, by name, and what the authors may like to know.
+    """The first page of a report: its pictures, by name, and a note for the authors.
 
     Args:
-        confirmed: The picture of what holds.
-        mended: Of what is wrong in print, or needs a condition.
-        new: Of what the source does not have.
-        words: A sentence or two.
+        confirmed: The picture for statements that hold.
+        mended: The picture for those that are wrong in print, or need a condition.
+        new: The picture for results that the source does not have.
+        words: One or two sentences.
     """
 
     confirmed: str
@@ -31,12 +31,12 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """A paper, a thread or a blog, whose statements are checked.
 
     Args:
-        title: As its authors call it.
+        title: The source's title.
         sayings: Its statements.
-        parts: Makes the parts, each of which can be repeated by itself; what takes long comes
-            first, so that no processor is left with one at the end.
-        opening: What the first page of the report shows.
-        pictures: Draw what needs the figures of several parts; None where they are missing.
+        parts: Makes the parts, each of which can be repeated by itself; long ones come first, so
+            that no processor is left with one at the end.
+        opening: The first page of the report.
+        pictures: Draws plots from the figures of several parts; None if these are missing.
     """
 
     title: str

@@ -1,7 +1,8 @@
-"""How good are the forecasts of a rating system, and how to put them right.
+"""The quality of the forecasts of a rating system, and how to recalibrate them.
 
-Ratings order players well and yet may be too bold or too shy: `fit_slope` finds the one factor on
-the log-odds that makes up for it on past matches, `recalibrate` applies it to later ones.
+Ratings may order players well and yet give too extreme or too cautious forecasts: `fit_slope` finds
+the factor on the log-odds that corrects this on past matches, `recalibrate` applies it to later
+ones.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from evenmatch.ratings.base import (
 from evenmatch.ratings.outcomes import IndexArray, duels
 
 CHANCE_MIN = 1e-12
-"""Forecasts nearer to 0 or 1 count as this, so that a single one never costs infinitely much."""
+"""Forecasts closer to 0 or 1 are clipped to this, so that no single one has an infinite loss."""
 
 CONVERGED = 1e-9
 ITERATIONS_MAX = 50
@@ -55,10 +56,11 @@ def predict_in_turn(
 
 
 def predict_each(system: RatingSystem, games: Iterable[Duels]) -> FloatArray:
-    """Forecast each game from those before it, rating no more than the two players of a game.
+    """Forecast each game from those before it, updating only its two players after each game.
 
-    So does who hands `rate` one game at a time, and a server without `rating_period`. By
-    `predict_in_turn` with a period for each game, all others would rest for a period per game.
+    This is what callers of `rate` with one game at a time do, and a server without
+    `rating_period`. In `predict_in_turn` with a period for each game, all others would rest for a
+    period per game.
 
     Args:
         system: Makes the forecasts and the updates; all players are newcomers at first.
@@ -101,7 +103,7 @@ def accuracy(chance: FloatArray, score: FloatArray) -> float:
 
 
 def calibration_error(chance: FloatArray, score: FloatArray, bins: int = 10) -> float:
-    """Return the expected calibration error: how far bins of forecasts miss their results.
+    """Return the expected calibration error: the mean distance of forecasts and results in bins.
 
     Args:
         chance: Forecasts, in [0, 1].
@@ -126,19 +128,19 @@ def calibration_error(chance: FloatArray, score: FloatArray, bins: int = 10) -> 
 def seen_by_favourite(chance: FloatArray, score: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return forecasts and results from the side that the forecast favours.
 
-    Which player comes first is arbitrary, or white, which no rating knows of; seen by the
-    favourite, a calibration error measures the ratings alone.
+    Which player comes first is arbitrary, or is white, which ratings do not include; from the
+    favourite's side, a calibration error measures the ratings alone.
     """
     favoured = chance >= 0.5
     return np.where(favoured, chance, 1.0 - chance), np.where(favoured, score, 1.0 - score)
 
 
 def recalibrate(chance: FloatArray, slope: float, upset: float = 0.0) -> FloatArray:
-    """Return the forecasts put right.
+    """Return the recalibrated forecasts.
 
     Args:
         chance: Forecasts, in [0, 1].
-        slope: Factor on the log-odds; below 1 is less bold.
+        slope: Factor on the log-odds; below 1 makes forecasts less extreme.
         upset: Share of matches whose result is a coin toss, whatever the ratings, in [0, 1].
     """
     return 0.5 * upset + (1.0 - upset) * logistic(slope * _logit(chance))[0]
@@ -162,7 +164,7 @@ def fit_slope_and_upset(chance: FloatArray, score: FloatArray) -> tuple[float, f
     """Return the slope, and the share of coin tosses, with the least log loss.
 
     Real favourites by 600 points lose far more often than any slope allows that also fits close
-    matches: they are newcomers with a wrong rating, or people who leave.
+    matches: some are newcomers with a wrong rating, or people who leave.
     """
     start = np.array([fit_slope(chance, score), 0.0])
     return _fit(chance, score, start, free=2)
@@ -175,7 +177,7 @@ def _fit(
     _check(chance, score)
     logit = _logit(chance)
     if not logit.any():
-        return 1.0, 0.0  # nothing to learn from
+        return 1.0, 0.0  # no data to learn from
     loss = log_loss(recalibrate(chance, at[0], at[1]), score)
     for _ in range(ITERATIONS_MAX):
         p, spread = logistic(at[0] * logit)

@@ -1,7 +1,7 @@
 """Thurstone and Mosteller's normal curve beside Bradley and Terry's logistic one, for teams.
 
-Weng and Lin give an update for either model. The package has the logistic one, `weng_lin`; here is
-the normal one, so that both can forecast the same recorded matches of teams.
+Weng and Lin give an update for either model. The package has the logistic one, `weng_lin`; this
+module has the normal one, so that both can forecast the same recorded matches of teams.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from evenmatch.ratings.base import FloatArray
 from papers.studies.rating_forecasts import CHANCE_MIN, fit_slope, log_loss, recalibrate
 
 TAIL = -30.0
-"""Below it, the ratio of the normal density to its integral is -x to a thousandth."""
+"""Below it, the ratio of the normal density to its integral is -x to one part in a thousand."""
 
 
 class TeamMatch(NamedTuple):
@@ -33,7 +33,8 @@ class TeamModel(NamedTuple):
 
     Args:
         normal: Thurstone and Mosteller's curve; otherwise Bradley and Terry's.
-        beta: How much one performance differs from a skill, in deviations of a newcomer, > 0.
+        beta: Standard deviation of a single performance around the skill, in deviations of a
+            newcomer, > 0.
         tau: Deviation that a match adds, in deviations of a newcomer, >= 0.
         draw_margin: Half the width of the gap that is a draw, in performances' deviations, > 0;
             the logistic curve has none, a draw is half a win there.
@@ -55,7 +56,7 @@ class TeamModel(NamedTuple):
 
 BETAS, TAUS, MARGINS = (0.5, 1.0, 2.0, 4.0, 8.0), (0.0, 0.03, 0.1, 0.2), (0.05, 0.5)
 MEANS = (0.0, 1.0, 3.0)
-"""What `tune` tries."""
+"""The values that `tune` tries."""
 KAPPA = 1e-4
 """The smallest factor by which one match shrinks a variance, as in the paper."""
 
@@ -101,7 +102,7 @@ def tune(
 
     Args:
         matches: In order of time.
-        earlier: How many of them parameters and recalibration may look at.
+        earlier: How many of them may be used for parameters and recalibration.
         normal: The curve, as in `TeamModel`.
     """
     score = np.array([match.score for match in matches[:earlier]])
@@ -118,7 +119,7 @@ def tune(
 
 
 def forecast_later(model: TeamModel, matches: Sequence[TeamMatch], earlier: int) -> FloatArray:
-    """Return forecasts of the later matches, put right by a slope fitted on the earlier ones."""
+    """Return forecasts of the later matches, recalibrated by a slope fitted to the earlier ones."""
     chance = np.clip(forecast_teams(model, matches), CHANCE_MIN, 1.0 - CHANCE_MIN)
     score = np.array([match.score for match in matches[:earlier]])
     return recalibrate(chance[earlier:], fit_slope(chance[:earlier], score))
@@ -154,7 +155,7 @@ def drawn(x: float, margin: float) -> tuple[float, float]:
     """
     high, low = margin - x, -margin - x
     integral = normal_integral(high) - normal_integral(low)
-    if integral < 1e-12:  # far out; then as if the gap had been the nearer end of the margin
+    if integral < 1e-12:  # far out: treated as if the gap had been the nearer end of the margin
         return (low if x < 0.0 else high), 1.0
     v = (density(low) - density(high)) / integral
     return v, min(v * v + (high * density(high) - low * density(low)) / integral, 1.0)

@@ -1,4 +1,4 @@
-"""The patient chain and the decision process, without chance: lemmas, theorem, implications."""
+"""The patient chain and the decision process, computed exactly: lemmas, theorem, implications."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from papers.shared.words import table_of_rows
 
 TEAMS = (1, 2, 3, 5)
 SHARE = 0.3
-"""The q of statements that hold for every one."""
+"""The q used for statements that hold for every q."""
 EXACT = 1e-9
 HIGH_LOW = (0.0, 1.0)
 FROM = "alpha from which on waiting pays"
 PAYOFFS = {"A": (10, 1), "B": (8, 8), "C": (1, 10)}
-"""The paper's example: what each action pays after Heads and after Tails."""
+"""The paper's example: the payoff of each action after Heads and after Tails."""
 
 
 def chain() -> list[Part]:
-    """Return the parts of all that needs no simulation."""
+    """Return the parts that need no simulation."""
     return [
         _part(
             "Matches of two skills",
@@ -68,22 +68,22 @@ def _part(title: str, text: str, names: Sequence[str], rows: Callable[[None], li
 
 
 def sets(_: None) -> list[Row]:
-    """Return what is said of single matches."""
+    """Return the statements about single matches."""
     return [*_even(), *_coin(), *_pure()]
 
 
 def law(_: None) -> list[Row]:
-    """Return what is said of the patient policy's chain."""
+    """Return the statements about the patient policy's chain."""
     return [*_states(), *_deltas()]
 
 
 def theorem(_: None) -> list[Row]:
-    """Return what is said of the best policy."""
+    """Return the statements about the best policy."""
     return [*_theorem(), *_thresholds(), *_caps()]
 
 
 def implications(_: None) -> list[Row]:
-    """Return what is said to follow."""
+    """Return the statements that the paper derives."""
     return [*_by_alpha(), *_by_q(), *_by_n()]
 
 
@@ -95,7 +95,7 @@ def _stated(
     printed: float | None = None,
     verdict: Verdict | None = None,
 ) -> Row:
-    """Return a row of what knows no chance; a figure that is printed is judged by itself."""
+    """Return a row without randomness; a printed figure is judged by itself."""
     if verdict is None and printed is not None:
         verdict = judged(printed, truth=exact, half_width=EXACT)
     return Row(id=f"wu.{name}", params=params, printed=printed, exact=exact, verdict=verdict)
@@ -138,7 +138,7 @@ def _at_once(policy: Sequence[Choice], n: int) -> float:
 
 
 def _coin() -> Iterator[Row]:
-    """Yield what the paper says of an action that is best on the mean and after no flip."""
+    """Yield the paper's example of an action that is best on average but after no flip."""
     means = {action: sum(pays) / 2 for action, pays in PAYOFFS.items()}
     margin = means["B"] - max(means["A"], means["C"])
     what = "what B pays on average, above the best of the others"
@@ -215,14 +215,14 @@ def _thresholds() -> Iterator[Row]:
 
 
 def _patient(found: SkillPolicies) -> float:
-    """Return what patient costs; with two skills no cap can force its hand."""
+    """Return the cost of patient; with two skills the cap never forces a match."""
     if found.patient is None:
         raise ConfigError("patient has no cost at this cap; give a higher one")
     return found.patient
 
 
 def _caps() -> Iterator[Row]:
-    """Yield what a larger pool is good for: nothing, beyond one more player than a match has."""
+    """Yield the gain of a larger pool: none, beyond one more player than a match has."""
     n, alpha = 2, 5.0
     for cap in (5, 6, 7, 9, 12):
         what = "least cost per period if a match must be made at cap players"
@@ -263,7 +263,7 @@ def _by_n() -> Iterator[Row]:
 
 
 def _pure() -> Iterator[Row]:
-    """Yield what matches of a single type cost: high and low ones gather by themselves."""
+    """Yield the cost of matches of a single type: high and low players gather by themselves."""
     what = "cost per period of matches of a single type; patient costs n"
     for n in TEAMS:
         size = 2 * n

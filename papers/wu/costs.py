@@ -1,4 +1,4 @@
-"""What greedy and patient matching cost: the paper's sums, exact chains, and the engine."""
+"""The costs of greedy and patient matching: the paper's sums, exact chains, and the engine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from papers.shared.words import table_of_rows
 from papers.wu.worlds import PeriodFigures, World, by_world, mean, play, runs_of, two_skills
 
 POINTS = ((1, 0.3, 2.0), (2, 0.3, 0.5), (3, 0.5, 1.0), (5, 0.1, 1.5))
-"""n, q and alpha: waiting pays, it does not, it is a tie, it pays."""
+"""n, q and alpha for which waiting pays, does not, ties, pays."""
 EDGE = (2, 0.0, 5.0)
 EXACT = 1e-9
 RATE, WAIT_PRICE = 4.0, 0.5
@@ -38,14 +38,14 @@ def costs(effort: Effort) -> Part:
 
 
 def worlds() -> list[World]:
-    """Return what is simulated."""
+    """Return the simulated worlds."""
     games = [two_skills(*point, policy) for point in POINTS for policy in ("greedy", "patient")]
     timed = [_timed(policy) for policy in ("greedy", "patient")]
     return [*games, two_skills(*EDGE, "patient"), *timed]
 
 
 def _timed(policy: str) -> World:
-    """Return a game in seconds: players come by chance, and waiting has a price."""
+    """Return a game in seconds: players arrive at random, and waiting has a price."""
     n, q, alpha = TIMED_POINT
     game = two_skills(n, q, alpha, policy)
     return World(
@@ -81,7 +81,7 @@ def _row(
     params: dict[str, Any],
     verdict: Verdict | None = None,
 ) -> Row:
-    """Return a row of what is printed and exact, and of a world's mean."""
+    """Return a row of printed and exact figures, and the mean over a world's runs."""
     (printed, exact), (world, found) = figures, simulated
     return Row(
         id=f"wu.{name}",

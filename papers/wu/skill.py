@@ -1,4 +1,4 @@
-"""More skills than two: the best policy, simple ones beside it, and the engine."""
+"""More than two skills: the best policy, simple policies compared with it, and the engine."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def solved(setting: Setting) -> SkillPolicies:
 
 
 def worlds() -> list[World]:
-    """Return what is simulated: greedy once, and the best threshold of each setting."""
+    """Return the simulated worlds: greedy once, and the best threshold of each setting."""
     deltas = (0.5, 0.25, 0.5)
     best = [
         _world(setting, f"imbalance_threshold:delta={delta:g}")
@@ -127,7 +127,7 @@ def _rows(setting: Setting, found: SkillPolicies) -> Iterator[Row]:
         return Row(id=f"wu.{name}", params={**_params(setting), "what": what}, exact=exact)
 
     def above(cost: float) -> float:
-        # What is nothing but the last digit of a float is nothing.
+        # A difference in the last digit of a float counts as 0.
         return round(100.0 * (cost / found.cost - 1.0), 9) + 0.0
 
     yield row("skill", "least cost per period", found.cost)
@@ -151,7 +151,7 @@ def _rows(setting: Setting, found: SkillPolicies) -> Iterator[Row]:
 
 
 def _share_of_least(setting: Setting) -> float:
-    """Return how many of the best policy's matches, by what it does with each pool it meets."""
+    """Return the share of the best policy's matches with the least imbalance of their pool."""
     pools, price = _pools(setting)
     moves = best_moves(pools, price)
     met = run_long(pools, *pools.after(moves)).shares > 0.0
@@ -187,13 +187,13 @@ def cost_by_size(setting: Setting, start: float) -> float:
 
 
 def _pools(setting: Setting) -> tuple[Pools, float]:
-    """Return the pools of a setting, and what an imbalance of 1 costs."""
+    """Return the pools of a setting, and the cost of an imbalance of 1."""
     probs = (1.0 / setting.types,) * setting.types
     return Pools(setting.skills, probs, setting.n, setting.cap), 2.0 * setting.n * setting.alpha
 
 
 def _cost_of_limits(pools: Pools, price: float, least: Ints, limits: Floats) -> float:
-    """Return the cost of matching the evenest set of a pool up to the pool's own limit."""
+    """Return the cost of matching the most even set of a pool up to the pool's own limit."""
     gaps = np.where(least >= 0, pools.imbalances[pools.move_set[least]], np.inf)
     acts = (least >= 0) & ((gaps <= limits) | (pools.sizes == pools.cap))
     done = run_long(pools, *pools.after(np.where(acts, least, -1)))
@@ -203,7 +203,7 @@ def _cost_of_limits(pools: Pools, price: float, least: Ints, limits: Floats) -> 
 def _simulated(
     exact: Mapping[Setting, SkillPolicies], found: Mapping[str, Sequence[PeriodFigures]]
 ) -> Iterator[Row]:
-    """Yield what the engine's policies cost beside their chains; ties go to the longest waiting."""
+    """Yield the engine's costs beside those of the chains; ties go to the longest waiting."""
     for world in worlds():
         setting = next(s for s in SIMULATED if world.name == _world(s, world.policy).name)
         costs = exact[setting]
@@ -219,7 +219,7 @@ def _simulated(
 
 
 def _plot(best: SkillPolicies) -> Plot:
-    """Return what each threshold costs."""
+    """Return a plot of the cost of each threshold."""
     pools, price = _pools(DRAWN)
     least = pools.least_moves()
     xs = tuple(sorted(set(pools.imbalances.tolist())))
@@ -240,7 +240,7 @@ def _plot(best: SkillPolicies) -> Plot:
 
 
 def _plot_of_pools(best: SkillPolicies) -> Plot:
-    """Return what it costs to wait for more players, whoever they are."""
+    """Return a plot of the cost of waiting for more players, whoever they are."""
     pools, price = _pools(DRAWN)
     least = pools.least_moves()
     sizes = range(2 * DRAWN.n, DRAWN.cap + 1)

@@ -1,4 +1,4 @@
-"""What "Dynamic Matching With Teams" says."""
+"""The statements of "Dynamic Matching With Teams"."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from papers.shared.words import table_of_rows
 from papers.wu.worlds import PeriodFigures, World, by_world, mean, play, runs_of
 
 ALPHAS, MORE_ALPHAS = (64.0,), (16.0, 256.0)
-"""More only where there is time for them."""
+"""The second set is used only without `--quick`."""
 WIDTHS = (0.4, 0.6, 0.8, 1.0, 1.3)
 """Deltas times sqrt(alpha); .8 is the one that is recommended."""
 BEST = 0.8
@@ -48,8 +48,8 @@ def _world(alpha: float, width: float) -> World:
 
 
 def _ends() -> World:
-    """Return duels of a normal skill, whose ends are rare: one window for all."""
-    density = 1.0 / math.sqrt(4.0 * math.pi)  # A player's own skill has this density on the mean.
+    """Return duels of a normal skill with rare extremes: one window for all."""
+    density = 1.0 / math.sqrt(4.0 * math.pi)  # The mean density at a player's own skill.
     delta = recommend_window(alpha=NORMAL_ALPHA, rate=1.0, density=density).delta
     return World(
         name="wu-ends",
@@ -105,7 +105,7 @@ def _windows(found: Mapping[str, Sequence[PeriodFigures]], effort: Effort) -> It
 
 
 def _tenths(found: Mapping[str, Sequence[PeriodFigures]]) -> Iterator[Row]:
-    """Yield how much longer the ends wait than the middle, in every run."""
+    """Yield how much longer the extremes wait than the middle, in every run."""
     world = _ends()
     runs = found[world.name]
     for place, name in ((0, "lowest"), (9, "highest")):

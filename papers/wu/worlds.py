@@ -19,12 +19,12 @@ from papers.shared.estimates import Estimate
 from papers.shared.findings import Effort
 
 PERIODS = 3000
-"""Arrivals of a run: a multiple of 2n for every team size here, so that greedy ends with nobody."""
+"""Arrivals of a run: a multiple of 2n for every team size here, so that greedy leaves nobody."""
 RUNS, RUNS_QUICK = 100, 6
 
 
 class World(msgspec.Struct, frozen=True, kw_only=True):
-    """One game, who comes to it, and the policy that matches them.
+    """One game, its arrivals, and the policy that matches them.
 
     Args:
         name: Of the scenario's file, without ending.
@@ -34,8 +34,8 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
         skill: The attribute's `distribution` and its parameters, as TOML lines.
         rate: Players per second; None means one at each second.
         wait_price: Cost of a second of waiting.
-        has_tenths: Whether waits are told by tenths of skill too.
-        longer: How many times as long as others a run is.
+        has_tenths: Whether to report waits by tenths of skill too.
+        longer: Length of a run relative to others.
     """
 
     name: str
@@ -95,7 +95,7 @@ def two_skills(n: int, q: float, alpha: float, policy: str) -> World:
         n=n,
         alpha=alpha,
         policy=policy,
-        # Decimals as people write them: 1 - .3 is not .7 to the last digit.
+        # Rounded to decimals: 1 - .3 is not exactly .7 in floats.
         skill=choice((0, 1), (float(f"{1 - q:.9g}"), float(q))),
     )
 
@@ -109,14 +109,14 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class PeriodFigures(msgspec.Struct, frozen=True):
-    """What a run came to, per period.
+    """The figures of a run, per period.
 
     Args:
         cost: Waiting and imbalance.
         wait: Its part for waiting.
         pools: Share of periods in which k wait just before an arrival, for k = 0 .. 2n; empty
-            where arrivals have no periods.
-        waits: Mean wait of the players of each tenth of skill, lowest first; empty unless asked.
+            if arrivals have no periods.
+        waits: Mean wait of the players of each tenth of skill, lowest first; empty by default.
     """
 
     cost: float
@@ -143,7 +143,7 @@ def play(run: Run) -> PeriodFigures:
 
 
 def _pools(matched_at: Sequence[float], world: World) -> tuple[float, ...]:
-    """Return how often k wait just before an arrival: all who came before, less who played."""
+    """Return how often k wait just before an arrival: all earlier arrivals, less those matched."""
     before = np.arange(world.periods)
     waiting = before - 2 * world.n * np.searchsorted(matched_at, before, side="right")
     counts = np.bincount(waiting, minlength=2 * world.n + 1)

@@ -2,5 +2,5 @@
 
 Matches of k players, two against two, sides, zones and the appendix, each by the printed formula,
 by an exact chain and by simulation; beyond the paper, larger teams, packages and players who change
-their mind. It may import all of evenmatch, `papers.shared` and `papers.statements`.
+their minds. It may import all of evenmatch, `papers.shared` and `papers.statements`.
 """

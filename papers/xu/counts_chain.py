@@ -1,10 +1,10 @@
-"""The exact mean wait under a rule that looks only at how many parties of each size wait.
+"""The exact mean wait under a rule that depends only on how many parties of each size wait.
 
 With three against three, {2, 2, 2} has six players and no match, so pools have no limit; their
-tail falls geometrically while the rule is stable. The chain of the counts is cut where a class has
-`limit` waiting parties: whoever comes then is turned away. How many are is reported, and the error
-of the means is of the same order. By Little's law the mean number that waits gives the mean wait,
-and who of a class leaves first does not matter for it.
+tail falls geometrically while the rule is stable. The chain of the counts is truncated where a
+class has `limit` waiting parties: further ones are turned away. Their share is reported, and the
+error of the means is of the same order. By Little's law, the mean number of waiting parties gives
+the mean wait, which does not depend on who of a class leaves first.
 
 Source:
     Little, A proof of the queuing formula L = lambda W, Operations Research 9 (1961).
@@ -32,7 +32,7 @@ RESERVE_MAX = 1_000
 
 @dataclass(frozen=True)
 class CountsChain:
-    """What `counts_chain` found.
+    """The result of `counts_chain`.
 
     Attributes:
         mean: Mean wait of a random player, s.
@@ -54,14 +54,14 @@ def counts_chain(
     Args:
         rates: Parties per second, by their size.
         decide: Given how many parties of each size wait, in the order of `rates`, returns how
-            many of each leave together, or None; asked again until it returns None.
-        limit: Waiting parties of one size at which more are turned away.
+            many of each leave together, or None; it is called again until it returns None.
+        limit: Number of waiting parties of one size at which more are turned away.
 
     Raises:
         ConfigError: A rate is out of range, or there are more than 50,000 states.
 
     Complexity:
-        As `chain.stationary`, on a state per reachable pool; limits of a few hundred take seconds.
+        Like `chain.stationary`, on a state per reachable pool; limits of some hundred take seconds.
     """
     _check(rates, limit)
     sizes = list(rates)
@@ -109,9 +109,9 @@ def team_rule(k: int, prefer: Prefer, *, reserve: int = 0) -> Callable[[Counts],
 
     Args:
         k: Players per team, 2 to 8.
-        prefer: Of the possible matches take the one with the most of the largest parties, then of
+        prefer: Of the possible matches, take the one with the most of the largest parties, then of
             the second largest, and so on; or of the smallest.
-        reserve: Solos must be at least so many before a team is made of them alone, which keeps
+        reserve: Least number of waiting solos before a team is made of solos alone, which keeps
             them for parties that need them; then the rule does not start as soon as it can.
     """
     if not 2 <= k <= 8:
@@ -120,7 +120,7 @@ def team_rule(k: int, prefer: Prefer, *, reserve: int = 0) -> Callable[[Counts],
         raise ConfigError(f"reserve must be from 0 to {RESERVE_MAX:,} solos, got {reserve}")
     alone = (k, *(0,) * (k - 1))
     pairs = list(combinations_with_replacement(_partitions(k, k), 2))
-    # How many solos must wait for a match: the least over the ways to divide it into teams.
+    # The number of solos that must wait for a match: the least over its divisions into teams.
     solos_min: dict[Counts, int] = {}
     for pair in pairs:
         match = tuple(map(sum, zip(*pair, strict=True)))
@@ -128,7 +128,7 @@ def team_rule(k: int, prefer: Prefer, *, reserve: int = 0) -> Callable[[Counts],
         solos_min[match] = min(asked, solos_min.get(match, asked))
     direction = -1 if prefer == "largest" else 1
     ordered = sorted(solos_min, key=lambda match: match[::direction], reverse=True)
-    # More of a size than this change nothing, and so the cache stays small.
+    # Larger counts of a size change nothing, so capping them keeps the cache small.
     enough = max(2 * k, reserve)
 
     @cache
@@ -145,7 +145,7 @@ def team_rule(k: int, prefer: Prefer, *, reserve: int = 0) -> Callable[[Counts],
 
 
 def _partitions(k: int, largest: int) -> Iterator[Counts]:
-    """Yield how many parties of 1 .. `largest` fill a team of k, in every way."""
+    """Yield all combinations of parties of 1 .. `largest` that fill a team of k."""
     if largest == 1:
         yield (k,)
         return

@@ -1,4 +1,4 @@
-"""Beyond the paper: sides whose players change their mind, and a rule that gives way in time."""
+"""Beyond the paper: sides whose players change their minds, and a rule that relaxes in time."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ POLICIES = {
     "no wish kept but by chance": "greedy",
     "kept while it can be": "adaptive_sides",
 }
-"""What becomes of wishes, and the policy."""
+"""The treatment of wishes, and the policy."""
 BINS = 40
 CUT = 20.0
-"""Seconds at which the plot ends; where all wishes are kept, waits are in the thousands."""
+"""Seconds at which the plot ends; if all wishes are kept, waits are in the thousands."""
 TEXT = """\
 # Two sides, and players whose taste changes: balanced, then far too many for side A, and back.
 #
@@ -76,7 +76,7 @@ class Task(msgspec.Struct, frozen=True):
 
     Args:
         policy: SPEC.
-        seed: All chance comes from it.
+        seed: Of all randomness.
         duration: Seconds, of those in the scenario.
     """
 
@@ -86,12 +86,12 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class DriftFigures(msgspec.Struct, frozen=True):
-    """What came of a run.
+    """The results of a run.
 
     Args:
-        figures: The row's words, and the figure.
-        waits: Mean wait of those who came in each of `BINS` parts of the run.
-        ends: Where the parts end, seconds.
+        figures: Figures by the words of their rows.
+        waits: Mean wait of those who arrived in each of `BINS` parts of the run.
+        ends: The ends of the parts, seconds.
     """
 
     figures: dict[str, float]

@@ -1,4 +1,4 @@
-"""The settings of duels with sides or in zones: who comes how often, and the scenario of it."""
+"""The settings of duels with sides or in zones: the rates of arrivals, and the scenario."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ CLASSES: dict[Kind, tuple[str, str, str]] = {
     "sides": ("a", "b", "flexible"),
     "zones": ("junior", "expert", "flexible"),
 }
-"""What theory calls the players of each kind of duel."""
+"""The names in theory of the players of each kind of duel."""
 LENGTHS: dict[Kind, int] = {"sides": 1_000_000, "zones": 200_000}
-"""Players of a run; zones share players, which no compiled run can do."""
+"""Players of a run; zones share players, which compiled runs do not support."""
 
 
 class Duels(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +28,7 @@ class Duels(msgspec.Struct, frozen=True, kw_only=True):
         name: Of its file.
         rates: Players per second of each of the `CLASSES`.
         is_drawn: Whether the seed chose it.
-        number: What its seed is beyond that of the run.
+        number: Offset of its seed from that of the run.
     """
 
     kind: Kind

@@ -35,7 +35,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
         rate: Players per second.
         order: Whom a match takes first.
         is_drawn: Whether the seed chose it.
-        number: What its seed is beyond that of the run.
+        number: Offset of its seed from that of the run.
     """
 
     name: str
@@ -137,7 +137,7 @@ def _lemma1(point: Point, found: TrialFigures) -> list[Row]:
     return [
         tell("lemma1", "mean wait where the youngest play first", **setting,
              printed=wait_of_k(point.k, rate), exact=exact.mean, found=found.mean()),
-        # Where no more than k ever wait all of them play, so that there is nobody to choose.
+        # If at most k ever wait, all of them play, so there is no choice.
         tell("lemma1", "variance of the wait where the youngest play first", **setting,
              exact=exact.var, found=found.var()),
     ]  # fmt: skip

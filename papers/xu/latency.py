@@ -1,9 +1,9 @@
 """Section III's robustness to latency: arrivals reach the matchmaker late, and out of order.
 
-Arrivals of a Poisson process that are each delayed by chance are, as they reach the matchmaker,
-again a Poisson process of the same rate, and who comes when says nothing of the delay (Kingman,
-Poisson Processes, the displacement theorem). So what the matchmaker sees has the very law that it
-would have without latency, under every order of service; players feel their own delay on top.
+If each arrival of a Poisson process is delayed at random, the delayed arrivals are again a Poisson
+process of the same rate, and its instants say nothing about the delays (Kingman, Poisson Processes,
+the displacement theorem). So the matchmaker sees exactly the law that it would see without latency,
+under every order of service; players add their own delay to it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Ints = NDArray[np.int64]
 RATES = (1.0, 10.0, 100.0)
 """Players per second, half of whom come in pairs."""
 JITTERS = (0.0, 100.0, 500.0)
-"""Milliseconds by which an arrival is late at the most."""
+"""Largest delays of an arrival, in milliseconds."""
 ALL_JITTERS = (0.0, 50.0, 100.0, 250.0, 500.0)
 LENGTH = 200_000
 ORDERS = {"fifo": "first_come:order=oldest", "lifo": "first_come:order=lifo"}
@@ -62,12 +62,12 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Late(msgspec.Struct, frozen=True):
-    """What came of it.
+    """The results of such a run.
 
     Args:
         seen: Waits as the matchmaker sees them: sums by batch.
         felt: Waits since the players came.
-        overtaken: Share of parties that reach the matchmaker after one who came later.
+        overtaken: Share of parties that reach the matchmaker after one that came later.
         moved: Share of parties that play in another match than without latency.
     """
 
@@ -113,7 +113,7 @@ def latency(effort: Effort) -> Part:
         for order in ORDERS
         for rate in RATES
         for jitter in jitters
-        # Without latency and at low rates there is nothing to see of the other order.
+        # Without latency and at low rates, the other order shows nothing new.
         if order == "fifo" or (rate == RATES[-1] and jitter == jitters[-1])
     ]
     return Part(("xu.latency",), run_late, tasks, partial(_finish, effort, tasks))
@@ -148,7 +148,7 @@ def run_late(task: Task) -> Late:
 
 
 def _partners(match_of: Ints, places: Ints) -> dict[int, frozenset[int]]:
-    """Return with whom each party plays."""
+    """Return the partners of each party."""
     members: dict[int, list[int]] = {}
     for match, place in zip(match_of.tolist(), places.tolist(), strict=True):
         if match >= 0:

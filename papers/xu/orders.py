@@ -1,4 +1,4 @@
-"""The remark of section III-C: larger teams, where an order of service is a choice."""
+"""The remark of section III-C: larger teams, for which the order of service matters."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ TRIED: dict[str, tuple[str, ...]] = {
 }
 LENGTH = 1_000_000
 LIMITS = {"k3-1": 60, "k3-2": 80, "k3-3": 160}
-"""Waiting parties of a size from which on the exact chain turns some away: hardly ever."""
+"""Waiting parties of a size at which the exact chain turns some away: hardly ever."""
 THETAS = tuple(range(3, 16))
 NEAR = "k3-3"
-"""Rates near the border of stability, where it matters who is kept back."""
+"""Rates near the boundary of stability, where it matters who is held back."""
 SIZES = ("all", "1", "2", "3")
 NAMES = {"all": "all", "1": "solos", "2": "pairs", "3": "trios"}
 
@@ -83,7 +83,7 @@ class Point(msgspec.Struct, frozen=True):
         return parties_toml(self.k, rates, policy=self.policy, count=LENGTH, seed=own)
 
     def exact(self) -> CountsChain | None:
-        """Return the exact waits, where the order goes by counts and teams are of three."""
+        """Return the exact waits, if the order depends on counts and teams are of three."""
         order, _, theta = self.order.partition("-")
         if self.k != 3 or order not in ("largest", "smallest", "reserve"):
             return None
@@ -172,7 +172,7 @@ def percent_above(one: TrialFigures, other: TrialFigures) -> Estimate:
 
 
 def _stability() -> list[Row]:
-    """Return how far the rates are from where some size of party would wait for ever."""
+    """Return how far the rates are from those at which some size of party would wait for ever."""
     rows = []
     for name, rates in RATES.items():
         margin = team_stability(k=len(rates), rates=rates).margins[0]
@@ -184,7 +184,7 @@ def _stability() -> list[Row]:
 
 
 def _optimal(seen: dict[Point, TrialFigures]) -> list[Row]:
-    """Return how far packing is from the best that is known, and from the bound."""
+    """Return the distance of packing from the best that is known, and from the bound."""
     rows = [
         tell("optimal", "least mean wait of any rule, two against two", k=2, printed=1.5,
              exact=1.5),
@@ -206,7 +206,7 @@ def _optimal(seen: dict[Point, TrialFigures]) -> list[Row]:
 
 
 def _reserve(seen: dict[Point, TrialFigures]) -> list[Row]:
-    """Return what it brings to keep solos back for pairs, which is no longer "as soon as"."""
+    """Return the gain of holding solos back for pairs, which is no longer "as soon as"."""
     rows = []
     for rates, theta in (("k3-2", 5), ("k3-3", 9)):
         kept, soon = exact_waits(rates, "reserve", theta), exact_waits(rates, "largest", 0)

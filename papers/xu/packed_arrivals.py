@@ -1,13 +1,13 @@
-"""Two against two seen as duels of packages: a party, or every second of those who come alone.
+"""Two against two seen as duels of packages: a party, or two successive solos.
 
 Solos arrive at the rate lambda1, parties of two at lambda2. A package is complete when a party
-arrives or a solo finds another one unpaired, so packages are no Poisson process: the less so, the
-more players come alone. Between two packages pass t seconds with the density
+arrives or a solo finds another one unpaired, so packages are not a Poisson process: the difference
+grows with the share of solos. The time t between two packages has the density
 
     lambda (2 lambda2 + lambda1 lambda t) exp(-lambda t) / lambda_tot,   lambda = lambda1 + lambda2,
 
-since after a package nobody is unpaired with probability lambda / lambda_tot, and then two solos
-may be needed; otherwise whoever comes next completes one.
+since after a package no solo is unpaired with probability lambda / lambda_tot, and then two solos
+may be needed; otherwise the next arrival completes one.
 
 Source:
     Xu, Yu, Wu, Rule Designs for Optimal Online Game Matchmaking, section IV-A and figure 6, which
@@ -61,7 +61,7 @@ class PackedArrivals(WaitingLaw):
 
     @property
     def p_no_wait(self) -> float:
-        """Return 0: no two packages come at once."""
+        """Return 0: no two packages are completed at once."""
         return 0.0
 
     @property
@@ -92,12 +92,12 @@ class PackedArrivals(WaitingLaw):
         return found
 
     def poisson_density(self, seconds: ArrayLike) -> Floats:
-        """Return the density of a Poisson process of the same rate, to set beside `density`."""
+        """Return the density of a Poisson process of the same rate, for comparison."""
         t, _ = self._times(seconds)
         found: Floats = self.rate * np.exp(-self.rate * t)
         return found
 
     def _times(self, seconds: ArrayLike) -> tuple[Any, float]:
-        """Return the seconds, cut at 0, and the arrivals of either kind per second."""
+        """Return the seconds, at least 0, and the arrivals of either kind per second."""
         times = np.maximum(np.asarray(seconds, dtype=np.float64), 0.0)
         return times, self.solo_rate + self.party_rate

@@ -1,4 +1,4 @@
-"""Figure 6: the times between packages of two players, beside those of a Poisson process."""
+"""Figure 6: the times between packages of two players, compared with a Poisson process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PARTS = 20
 
 
 class Gaps(msgspec.Struct, frozen=True):
-    """What came of a run: the shares of gaps by bin, and their mean and variance.
+    """The results of a run: the shares of gaps by bin, and their mean and variance.
 
     Args:
         shares: Part by part, each (BINS,).
@@ -54,7 +54,7 @@ class Task(msgspec.Struct, frozen=True):
 
 
 def packing(effort: Effort) -> Part:
-    """Return the part of figure 6."""
+    """Return the part on figure 6."""
     own = _points()
     count = 60_000 if effort.quick else 1_000_000
     tasks = [Task(each.text(effort.seed), count) for each in own]
@@ -75,7 +75,7 @@ def texts(seed: int) -> dict[str, str]:
 
 
 def packages(times: Floats, sizes: NDArray[np.int64]) -> Floats:
-    """Return when packages are complete: a pair at once, two solos when the second comes.
+    """Return when packages are complete: a pair at once, two solos when the second arrives.
 
     Args:
         times: Of the arrivals, seconds, ascending.
@@ -107,9 +107,9 @@ def _mean(values: Sequence[float]) -> Estimate:
 
 
 def distance(law: PackedArrivals) -> float:
-    """Return how far the gaps are from a Poisson process: the most that any probability differs.
+    """Return the distance of gaps from a Poisson process: the largest difference of a probability.
 
-    Half of what lies between the densities: the total variation distance.
+    It is half the integral between the densities: the total variation distance.
     """
     step = 0.001 / law.rate
     middles = step * (np.arange(40_000) + 0.5)
@@ -148,7 +148,7 @@ def _finish(effort: Effort, own: Sequence[Point], results: Sequence[Gaps]) -> Fi
 
 
 def _said() -> list[Row]:
-    """Return the distance from a Poisson process, which shall grow with the individual players."""
+    """Return the distance from a Poisson process, which should grow with individual players."""
     shares = (*SHARES, 1.0)
     apart = [distance(PackedArrivals(solo_rate=x, party_rate=(1.0 - x) / 2.0)) for x in shares]
     return [

@@ -32,7 +32,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
         party: Pairs per second.
         order: One of `SPECS`.
         is_drawn: Whether the seed chose it.
-        number: What its seed is beyond that of the run; the same for all orders at its rates.
+        number: Offset of its seed from that of the run; the same for all orders at its rates.
     """
 
     name: str
@@ -73,7 +73,7 @@ def points(seed: int) -> list[Point]:
         Point(name=name, solo=solo, party=party, order=order, is_drawn=is_drawn, number=number)
         for order in SPECS
         for number, (name, solo, party, is_drawn) in enumerate(rates)
-        # Packing makes the matches of FIFO: two settings are enough to see it.
+        # Packing makes the same matches as FIFO: two settings are enough to show it.
         if order != "packing" or name in ("1", "drawn-1")
     ]
 

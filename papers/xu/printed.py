@@ -1,4 +1,4 @@
-"""Formulas of Xu, Yu and Wu that `theory` has no use for; on fractions, so exact."""
+"""Formulas of Xu, Yu and Wu that are not in `theory`; on fractions, so exact."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def wait_of_k(k: int, rate: Fraction) -> Fraction:
 def wait_per_party(solo: Fraction, party: Fraction) -> Fraction:
     """Return the mean wait in one queue of two against two if every party counts once.
 
-    The paper doesn't have it; its Lemma 2 doesn't hold for it.
+    The paper does not have it; its Lemma 2 does not hold for it.
     """
     return (6 * solo**2 + 9 * solo * party + 4 * party**2) / (4 * (solo + party) ** 3)
 
@@ -40,7 +40,7 @@ def zones_factor(a: Fraction, b: Fraction, c: Fraction) -> Fraction:
 
 
 def zones_factor_equal(b: Fraction, c: Fraction) -> Fraction:
-    """Return the improvement factor where as many juniors come as experts, eq. (24)."""
+    """Return the improvement factor if as many juniors arrive as experts, eq. (24)."""
     return (b + c) / (4 * b + c)
 
 

@@ -12,10 +12,10 @@ from papers.xu.trial import THREE_ERRORS
 
 Figure = Fraction | float
 DIGITS = 1e-10
-"""Relative error that a formula may have beside an exact chain."""
+"""Relative error that a formula may have compared with an exact chain."""
 FAR = 2.25
-"""Half-widths of 95 %, about 4.5 standard errors, that chance never puts between a figure and what
-it estimates: one of many may well be three away."""
+"""Distance in 95 % half-widths, about 4.5 standard errors, that chance never puts between a figure
+and its estimate; one of many may well be three errors away."""
 CHANCE = {"drawn": "by the seed"}
 """How rows mark the settings that the seed chooses."""
 
@@ -38,10 +38,10 @@ def tell(
         row_id: Its id without the paper.
         what: What the figure is, in words.
         printed: The paper's figure.
-        corrected: The figure of the mended formula; None where the printed one is right.
-        exact: What is true, known without chance.
-        found: What was simulated.
-        verdict: What is to be thought of the paper's words, where figures alone don't say it.
+        corrected: The figure of the corrected formula; None if the printed one is right.
+        exact: The true figure, known without randomness.
+        found: The simulated figure.
+        verdict: The verdict on the paper's words, if figures alone do not give it.
         scenario: The file that was simulated.
         params: The setting.
     """
@@ -76,7 +76,7 @@ def _float(value: Figure | None) -> float | None:
 
 
 def said(is_so: bool) -> Verdict:
-    """Return the verdict on words that figures bear out, or do not."""
+    """Return the verdict on words that figures confirm, or do not."""
     return "holds" if is_so else "differs"
 
 
@@ -103,10 +103,10 @@ def agreement(rows: Iterable[Row], effort: Effort) -> str:
 
 
 def rounded(values: Sequence[float], digits: int = 3) -> tuple[float, ...]:
-    """Return values that a scenario and a fraction can both have exactly."""
+    """Return values rounded so that scenario and fraction are exactly equal."""
     return tuple(round(float(value), digits) for value in values)
 
 
 def fractions(*values: float) -> tuple[Fraction, ...]:
-    """Return the decimals as people read them, .1 as 1/10."""
+    """Return decimals as exact fractions, .1 as 1/10."""
     return tuple(Fraction(str(value)) for value in values)

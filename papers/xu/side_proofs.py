@@ -17,10 +17,10 @@ from papers.xu.rows import fractions, tell
 State = int | str
 EDGES = (("a", "b"), ("a", "flexible"), ("b", "flexible"), ("flexible", "flexible"))
 LONGEST = 150
-"""Waiting players of a side up to which the chain is solved; more hardly ever wait."""
+"""Most waiting players of a side for which the chain is solved; more hardly ever wait."""
 HALF = Fraction(1, 2)
 WANTED = ((0.5, 0.3), (0.4, 0.25), (0.2, 0.6))
-"""Players per second for the sides, for which choice-free ones are wanted."""
+"""Players per second for the sides, for which the needed choice-free players are computed."""
 SLOPES = (0.1, 0.3, 0.45)
 STEP = Fraction(1, 10**7)
 
@@ -30,8 +30,8 @@ def law_of_chain(*, a: float, b: float, flexible: float) -> dict[State, float]:
 
     Args:
         a: Players per second who insist on side A.
-        b: Those who insist on side B.
-        flexible: Those who take either.
+        b: Players per second who insist on side B.
+        flexible: Players per second who take either.
     """
     chain: dict[State, dict[State, float]] = {
         0: {1: a, -1: b, "flexible": flexible},
@@ -152,7 +152,7 @@ def _slope() -> list[Row]:
 def _factor(b: Fraction) -> Fraction:
     """Return the improvement factor of side B at one player per second, by the graph.
 
-    It doesn't depend on how many of the others are choice-free.
+    It does not depend on how many of the others are choice-free.
     """
     flexible = (1 - b) * Fraction(3, 4)
     rates: dict[str, Any] = {"a": 1 - b - flexible, "b": b, "flexible": flexible}

@@ -25,7 +25,7 @@ B = 0.4
 """Share of players who insist on side B, in figure 10."""
 STEPS = 1_000
 HARDLY, SHARP = 5.0, 2.0
-"""Our readings: hardly changes is by less than five percent, sharply is at least twofold."""
+"""Our readings: "hardly changes" is by less than five percent, "sharply" at least twofold."""
 DUEL = 0.5
 """Mean wait of duels without sides, at one player per second."""
 
@@ -38,7 +38,7 @@ def side_words() -> Findings:
 
 
 def mean_at(a: float, b: float) -> float | None:
-    """Return the mean wait at one player per second; None where it is infinite."""
+    """Return the mean wait at one player per second; None if it is infinite."""
     return sides(a=a, b=b, flexible=round(1.0 - a - b, 12)).mean
 
 
@@ -71,7 +71,7 @@ def _fall_and_rise() -> list[Row]:
 
 
 def _dominated() -> list[Row]:
-    """Return how much the larger side says, and how much the smaller one."""
+    """Return the influence of the larger side on the mean wait, and of the smaller one."""
     rows = []
     for larger in (0.3, 0.4, 0.45):
         waits = [_wait(larger * part / 20.0, larger) for part in range(21)]
@@ -87,7 +87,7 @@ def _dominated() -> list[Row]:
 
 
 def _factor() -> list[Row]:
-    """Return what the improvement factor says of those who change, and what it doesn't."""
+    """Return what the improvement factor shows about players who change, and what it does not."""
     rows = []
     for share in (0.1, 0.4):
         before = sides(a=0.4, b=share, flexible=round(0.6 - share, 12))
@@ -103,7 +103,7 @@ def _factor() -> list[Row]:
 
 
 def _small_portion() -> list[Row]:
-    """Return what a small portion of choice-free players guarantees."""
+    """Return the guarantee of a small portion of choice-free players."""
     rows = []
     for free in (0.02, 0.05, 0.1, 0.2):
         side = (1.0 - free) / 2.0
@@ -123,7 +123,7 @@ OTHERS = (0.1, 0.2, 0.3, 0.4, 0.45)
 """Shares of side B, a line each."""
 GRID = (0.1, 0.2, 0.3, 0.4)
 HIGHEST = 8.0
-"""Seconds at which lines are cut; they have no end where a nears 1/2."""
+"""Seconds at which lines are cut; they diverge as a approaches 1/2."""
 PLOT_STEPS = 98
 
 Measured = tuple[float, float, Estimate]
@@ -134,7 +134,7 @@ def side_plots(measured: Sequence[Measured]) -> Findings:
     """Return figures 9 and 10 with points of both.
 
     Args:
-        measured: What was simulated.
+        measured: The simulated waits.
     """
     rows = [*_grid(GRID, GRID, "figure9"), *_grid((0.01, 0.15, 0.3, 0.4, 0.49), (B,), "figure10")]
     text = "The mean wait by (16), and by the compatibility graph; one player per second."
@@ -210,7 +210,7 @@ STATES: dict[State, str] = {
     -2: "0,0,2",
     "flexible": "1,0,0",
 }
-"""States of figure 8: how many choice-free players, of A and of B wait."""
+"""States of figure 8: numbers of waiting choice-free players, of A and of B."""
 IDS = ("12", "13", "14", "15", "16", "17", "18", *map(str, range(26, 35)), "fact3", "pi0",
        "figure8", "figure9", "figure10", "text4")  # fmt: skip
 
@@ -224,7 +224,7 @@ def _drawn(seed: int) -> Iterator[tuple[float, ...]]:
     rng = np.random.default_rng((seed, 3))
     for _ in range(DRAWN):
         total, free = rng.uniform(0.5, 3.0), rng.uniform(0.35, 0.65)
-        # Near the threshold means take many more arrivals than a run has.
+        # Near the threshold, means need many more arrivals than a run has.
         lean = rng.uniform(-1.0, 1.0) * (free - 0.25)
         a, b = (1.0 - free + lean) / 2.0, (1.0 - free - lean) / 2.0
         yield rounded([total * a, total * b, total * free])
@@ -300,7 +300,7 @@ def _formulas(point: Duels, found: TrialFigures) -> list[Row]:
 
 
 def _of_chain(point: Duels, found: TrialFigures) -> list[Row]:
-    """Return the stationary law of figure 8, and what is wrong in its drawing."""
+    """Return the stationary law of figure 8, and the error in its drawing."""
     paper, law = stationary_law(**point.rates, states=2), law_of_chain(**point.rates)
     setting: dict[str, Any] = {**point.params, "scenario": point.scenario}
     rows = [

@@ -1,4 +1,4 @@
-"""What "Rule Designs for Optimal Online Game Matchmaking" says."""
+"""The statements of "Rule Designs for Optimal Online Game Matchmaking"."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""One simulation of a scenario, and the estimates that come of it.
+"""One simulation of a scenario, and the estimates from it.
 
-Tickets are cut into batches in order of arrival, all as long; the first, in which the pool fills,
+Tickets are divided into equal batches in order of arrival; the first, in which the pool fills,
 and the last, whose tickets the end of the run may censor, are left out. Intervals come from the
 scatter of the batches.
 
@@ -29,7 +29,7 @@ BATCHES = 30
 """Batches of a run; two are left out."""
 ALL = "all"
 TOLD_OF_ONE = 4
-"""Waiting tickets of a class up to which states are told apart."""
+"""Most waiting tickets of a class for which states are distinguished."""
 THREE_ERRORS = 3.0 / student_t(BATCHES - 3)
 """Half-widths in three standard errors."""
 
@@ -45,8 +45,8 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
         name: Its file.
         text: TOML.
         count: Tickets to simulate, in place of the scenario's own number.
-        by: What tells classes of tickets apart: `size`, `side` or `queues`.
-        wants_states: Whether the shares of time in each state are wanted.
+        by: The property that defines the classes of tickets: `size`, `side` or `queues`.
+        wants_states: Whether to compute the shares of time in each state.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrialFigures(msgspec.Struct, frozen=True):
-    """What came of a trial, batch by batch.
+    """The results of a trial, batch by batch.
 
     Args:
         sums: By class and `all`: players, sum of their waits and of the squares, each (batches,).
@@ -123,10 +123,10 @@ def estimate_var(sums: Sums) -> Estimate:
 
 
 def sums_of(weights: Floats, waits: Floats) -> Sums:
-    """Return the sums of each batch but the first and the last.
+    """Return the sums of each batch except the first and the last.
 
     Args:
-        weights: Players of each ticket, or 0 where it is of another class, by arrival.
+        weights: Players of each ticket, or 0 if it is of another class, by arrival.
         waits: Of each ticket, seconds.
     """
     batch = np.arange(len(weights)) * BATCHES // len(weights)
@@ -154,7 +154,7 @@ def observe(trial: Trial) -> TrialFigures:
 
 
 def observed(history: History, trial: Trial) -> TrialFigures:
-    """Return what a run shows."""
+    """Return the figures of a run."""
     names, classes = _classes(history, trial.by)
     sizes = np.asarray(history.sizes, dtype=np.float64)
     begun = np.asarray(history.enqueued_at)
@@ -177,7 +177,7 @@ def observed(history: History, trial: Trial) -> TrialFigures:
 
 
 def _classes(history: History, by: str) -> tuple[list[str], Ints]:
-    """Return the names of the classes, sorted, and the place of each ticket's among them."""
+    """Return the names of the classes, sorted, and the index of each ticket's class."""
     if by == "size":
         keys = list(map(str, history.sizes))
     elif by == "queues":
@@ -194,9 +194,9 @@ def shares_of_states(
 ) -> dict[str, tuple[float, ...]]:
     """Return the share of time in each state, batch by batch.
 
-    A state is how many tickets of each class wait. Of three classes or more, where one each of
-    two waits and nobody else, the class that came first is named too, as `1,0,1 first 2`. In all
-    games that ask for it the last one of a class to come is then the one that waits.
+    A state is the number of waiting tickets of each class. With three classes or more, if one each
+    of two waits and nobody else, the class that came first is named too, as `1,0,1 first 2`. In all
+    games that use this, the last one of a class to arrive is then the one that waits.
 
     Args:
         begun: When each ticket came, seconds.

@@ -1,7 +1,7 @@
-"""Beyond the paper: two against two with sides and with zones, beside its duels of packages.
+"""Beyond the paper: two against two with sides and with zones, compared with duels of packages.
 
-The paper lets a duel of packages stand for two against two. Here pairs and individual players
-play the game itself; a package of the duel is a pair, or two individual players who wish the same.
+The paper lets a duel of packages represent two against two. Here pairs and individual players play
+the game itself; a package of the duel is a pair, or two individual players with the same wish.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CLASSES: dict[Kind, tuple[tuple[str, str], ...]] = {
         ("expert+junior", "mean_flexible"),
     ),
 }
-"""What a trial calls a class, and the approximation of its mean wait."""
+"""The name of a class in a trial, and the approximation of its mean wait."""
 WORDS = {"A": "side A", "B": "side B", "": "the choice-free", "junior": "juniors",
          "expert": "experts", "expert+junior": "the choice-free"}  # fmt: skip
 
@@ -49,7 +49,7 @@ class Point(msgspec.Struct, frozen=True):
 
     Args:
         kind: Which.
-        number: Of its rates in `RATES`, from 0.
+        number: Index of its rates in `RATES`, from 0.
         solo_share: Share of the players who come alone.
     """
 
@@ -119,7 +119,7 @@ def true_2v2(effort: Effort) -> Part:
 def _count(kind: Kind, effort: Effort) -> int:
     if not effort.quick:
         return LENGTH
-    # Two zones are two queues, which the engine plays ticket by ticket.
+    # Two zones are two queues, which the engine simulates ticket by ticket.
     return 30_000 if kind == "sides" else 5_000
 
 
@@ -164,7 +164,7 @@ def _rows(point: Point, found: TrialFigures) -> list[Row]:
 
 
 def error_of(approximation: float, found: Estimate) -> Estimate:
-    """Return how far an approximation is below what was simulated, percent of the latter."""
+    """Return by how many percent an approximation is below the simulated figure."""
     share = approximation / found.value
     return Estimate(100.0 * (share - 1.0), 100.0 * share * found.half_width / found.value)
 

@@ -34,15 +34,15 @@ STATES = {"0": "0,0", "1": "1,0", "2a": "2,0", "2b": "0,1", "3a": "3,0", "3b": "
 
 
 POOLS = {"0": ("0",), "1": ("1",), "2": ("2a", "2b"), "3": ("3a", "3b")}
-"""States of figure 3, which counts players: those of figure 4 that they join."""
+"""States of figure 3, which counts players, by the states of figure 4 that they join."""
 
 
 NUMBERS = {"fifo": "9", "packing": "9", "lifo": "10", "two_queues": "7"}
-"""Of the formulas of the variance."""
+"""Numbers of the formulas for the variance."""
 
 
 NEARLY_NONE = 0.001
-"""Individual players per second beside one pair, where hardly any come alone."""
+"""Individual players per second beside one pair, as an example of hardly any."""
 
 
 def rows_of(point: Point, found: TrialFigures) -> list[Row]:
@@ -67,7 +67,7 @@ def rows_of(point: Point, found: TrialFigures) -> list[Row]:
 
 
 def chain_of(solo: float, party: float, order: Order) -> TaggedChain[Fraction]:
-    """Return the exact waits, of which no formula knows.
+    """Return the exact waits, including those without a formula.
 
     Args:
         solo: Individual players per second.
@@ -95,7 +95,7 @@ def _of_lemma2(point: Point, found: TrialFigures, exact: TaggedChain[Fraction]) 
     return [
         tell("3", "mean wait", **setting, printed=lemma, exact=exact.players.mean,
              found=found.mean()),
-        # The lemma says "waiting time"; of whom, only its proof by Little's law for players says.
+        # The lemma says "waiting time"; only its proof by Little's law shows that it is per player.
         tell("lemma2", "mean wait of a party, each counted once", **setting, printed=lemma,
              corrected=wait_per_party(solo, party), exact=exact.parties.mean,
              found=found.per_party({"1": 1, "2": 2}), verdict="holds if"),
@@ -149,7 +149,7 @@ def _of_two_queues(point: Point, found: TrialFigures, exact: TaggedChain[Fractio
 
 
 def limits() -> list[Row]:
-    """Return what becomes of Lemma 2 without individual players, and with hardly any."""
+    """Return the limit of Lemma 2 without individual players, and with hardly any."""
     none, few = chain_of(0.0, 1.0, "fifo"), chain_of(NEARLY_NONE, 1.0, "fifo")
     solos = few.classes["solo"].mean
     (rate,) = fractions(NEARLY_NONE)
@@ -168,7 +168,7 @@ def limits() -> list[Row]:
 
 
 def differences(seen: Sequence[tuple[Point, TrialFigures]]) -> list[Row]:
-    """Return by how much the orders differ on the same arrivals: nothing, says Lemma 2."""
+    """Return by how much the orders differ on the same arrivals; Lemma 2 says they do not."""
     by_order: dict[str, dict[str, TrialFigures]] = {}
     for point, found in seen:
         by_order.setdefault(point.order, {})[point.name] = found
@@ -214,7 +214,7 @@ def _finish(effort: Effort, own: Sequence[Point], results: Sequence[TrialFigures
 
 
 SHARES = tuple(Fraction(number, 50) for number in range(4, 46))
-"""Shares of individual players that are drawn: the curves grow without bound at the ends."""
+"""Shares of individual players that are drawn: the curves diverge at the ends."""
 FINE = tuple(Fraction(number, 200) for number in range(1, 200))
 NAMES: dict[Order, str] = {"fifo": "FIFO", "lifo": "LIFO", "two_queues": "two queues"}
 FEW = Fraction(1, 100)
@@ -225,17 +225,17 @@ Measured = tuple[float, float, Order, Estimate]
 
 
 def at_share(order: Order, share: Fraction) -> Fraction:
-    """Return the variance at one player per second, of whom a share comes alone."""
+    """Return the variance at one player per second, for a share of individual players."""
     return variance(share, (1 - share) / 2, order)
 
 
 def printed_at_share(order: Order, share: float) -> float:
-    """Return the printed variance at one player per second, of whom a share comes alone."""
+    """Return the printed variance at one player per second, for a share of individual players."""
     return PRINTED[order](share, (1.0 - share) / 2.0)
 
 
 def figure5(measured: Sequence[Measured]) -> Findings:
-    """Return figure 5 and what is said about it.
+    """Return figure 5 and the statements about it.
 
     Args:
         measured: Simulated variances.
@@ -261,7 +261,7 @@ def _points() -> list[Row]:
 
 
 def least_share(curve: Callable[[float], float]) -> float:
-    """Return where a curve over (0, 1) with one valley is least, by golden section.
+    """Return the minimum of a curve over (0, 1) with one valley, by golden section search.
 
     >>> round(least_share(lambda x: (x - 0.3) ** 2), 6)
     0.3
@@ -284,7 +284,7 @@ def _least() -> list[Row]:
 
     (said, least), (share, mended) = two_queues_minimum(printed=True), two_queues_minimum()
     at = least_share(of_chain)
-    # The place of a minimum is known to half the digits of its depth.
+    # The place of a minimum is known to half the digits of its value.
     assert abs(at - share) < FLAT
     return [
         tell("11", "share of solos at which two queues vary least", printed=said,
@@ -294,7 +294,7 @@ def _least() -> list[Row]:
 
 
 def _said() -> list[Row]:
-    """Return what section III says about the curves."""
+    """Return the statements of section III about the curves."""
     curves = {order: [at_share(order, x) for x in FINE] for order in NAMES}
     fifo, lifo, two = curves["fifo"], curves["lifo"], curves["two_queues"]
     above = [100 * (b / a - 1) for a, b in zip(fifo, lifo, strict=True)]

@@ -1,4 +1,4 @@
-"""Figure 7 and the other side of Fact 3: sides whose queues grow for ever."""
+"""Figure 7 and the converse of Fact 3: sides whose queues grow for ever."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from papers.xu.worlds import sides_toml
 GROWING = {"7-uneven": (0.6, 0.4, 0.0), "lean": (0.55, 0.35, 0.1)}
 """Players per second for the sides, and too few choice-free ones, by the names of their files."""
 EVEN = (0.5, 0.5, 0.0)
-"""Sides of one size without choice-free players: null recurrent."""
+"""Sides of equal rates without choice-free players: null recurrent."""
 NAME_OF_EVEN = "xu-sides-7-even.toml"
 LENGTH = 8_000
 
@@ -44,12 +44,12 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class UnmatchedTickets(msgspec.Struct, frozen=True):
-    """Who still waits.
+    """The tickets that still wait.
 
     Args:
-        quarter: After a quarter of the arrivals.
-        all: After all of them.
-        per_second: At the end, over the length of the run.
+        quarter: Their number after a quarter of the arrivals.
+        all: Their number after all arrivals.
+        per_second: Their number at the end, divided by the length of the run.
     """
 
     quarter: int
@@ -77,7 +77,7 @@ def texts(seed: int) -> dict[str, str]:
 
 
 def count_left(task: Task) -> UnmatchedTickets:
-    """Simulate, and count who waits."""
+    """Simulate, and count the waiting tickets."""
     scenario = parse_scenario(task.text)
     assert scenario.arrivals is not None
     arrivals = msgspec.structs.replace(scenario.arrivals, count=task.count)
@@ -88,7 +88,7 @@ def count_left(task: Task) -> UnmatchedTickets:
 
 
 def _waiting(history: History, arrived: int) -> int:
-    """Return how many wait just after so many have arrived."""
+    """Return how many wait just after a number of arrivals."""
     now = history.enqueued_at[arrived - 1]
     is_matched = np.asarray(history.match_of[:arrived]) >= 0
     ended = np.asarray(history.ended_at[:arrived])

@@ -1,7 +1,7 @@
 """The worlds of "Rule Designs": one map with two sides, two zones, two queues, as scenarios.
 
-The papers' players of one against one stand for pairs that are already packed into a team. So the
-true game of two against two has for each such pair either a duo, or two solos who wish the same:
+The papers' players of one against one represent pairs that are already packed into a team. So the
+true game of two against two has for each such pair either a duo, or two solos with the same wish:
 its classes have the rates `pairs * (1 - solo_share)` and `2 * pairs * solo_share`.
 """
 
@@ -25,7 +25,7 @@ class Run(TypedDict):
     Args:
         policy: SPEC of its queues.
         count: Tickets that arrive.
-        seed: All chance comes from it.
+        seed: Of all randomness.
     """
 
     policy: str
@@ -38,8 +38,8 @@ def sides_toml(a: float, b: float, flexible: float, **run: Unpack[Run]) -> str:
 
     Args:
         a: Players per second who insist on side A; a class of rate 0 is left out.
-        b: Those who insist on side B.
-        flexible: Those who take either.
+        b: Players per second who insist on side B.
+        flexible: Players per second who take either.
         run: Policy, count and seed.
 
     Source:
@@ -58,8 +58,8 @@ def zones_toml(junior: float, expert: float, flexible: float, **run: Unpack[Run]
 
     Args:
         junior: Players per second who wait in the junior zone only.
-        expert: Those who wait in the expert zone only.
-        flexible: Those who wait in both.
+        expert: Players per second who wait in the expert zone only.
+        flexible: Players per second who wait in both.
         run: Policy, count and seed.
 
     Source:

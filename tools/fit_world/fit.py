@@ -32,12 +32,12 @@ AMERICA_SPLIT = -100.0
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What a region is made from.
+    """The sources of a region.
 
     Args:
         sources: The measured regions.
         server: The city nearest to its servers.
-        countries: Where its players live.
+        countries: The countries of its players.
         west: For North America: whether it is the western part, else the eastern.
     """
 
@@ -94,7 +94,7 @@ REGIONS: dict[str, Found] = {
 
 
 def is_of(found: Found, cities: Cities, at: int) -> bool:
-    """Return whether the city at a place of the list belongs to a region."""
+    """Return whether the city at an index belongs to a region."""
     if cities.countries[at] not in found.countries:
         return False
     return found.west is None or found.west == (cities.spots[at, 1] < AMERICA_SPLIT)
@@ -108,15 +108,15 @@ DIGITS = 6
 RATIOS = np.geomspace(1.0, 10_000.0, 2001)
 """Candidates for base / per_km, kilometres."""
 FARS = np.geomspace(10.0, 300.0, 500).tolist()
-"""Candidates for the path beyond which detours grow no more, milliseconds."""
+"""Candidates for the path length beyond which detours no longer grow, milliseconds."""
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """The three files.
+    """The data of the three files.
 
     Args:
         hours: Matches by UTC hour and region (24 x R).
-        cities: The cities whose place agrees with their pings.
+        cities: The cities whose location is consistent with their pings.
         rtt: Milliseconds between them (C x C), NaN where nothing was measured.
         left_out: Names of the other cities.
     """
@@ -128,10 +128,10 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 def read(hours: str, cities: str, pings: str) -> Measured:
-    """Return the three files.
+    """Return the data of the three files.
 
     Raises:
-        ArrivalsError: A file cannot be read, or does not hold what it must.
+        ArrivalsError: A file cannot be read, or lacks required data.
     """
     places = read_cities(cities)
     rtt = read_pings(pings, places)
@@ -190,18 +190,19 @@ def _poisson(design: Floats, counts: Floats) -> Floats:
     for _ in range(STEPS):
         mean = np.exp(design @ weights)
         step = np.linalg.solve(design.T @ (design * mean[:, None]), design.T @ (counts - mean))
-        # Small regions have hours without a match; a full step from afar would overflow there.
+        # Small regions have hours without a match; a full step from far away would overflow.
         weights = weights + step / max(1.0, float(np.abs(step).max()))
     return weights
 
 
 def fit_delay(km: Floats, rtt: Floats) -> Delay:
-    """Return the straightest path, and how far real ones are above it.
+    """Return the straightest path, and the distribution of real ones above it.
 
     The straightest path is the line below which `FLOOR_SHARE` of the measured round trips lie:
-    the quantile regression of the logarithm of the round trip, so that a near pair counts as much
-    as a far one. Detours above it are exponential; their mean grows with the path up to one length
-    and no more, both by maximum likelihood: long cables lie straighter than short ones.
+    the quantile regression of the logarithm of the round trip, so that near pairs count as much as
+    far ones. Detours above it are exponential; their mean grows with the path up to a certain
+    length, and both are estimated by maximum likelihood: long cables are straighter than short
+    ones.
 
     Args:
         km: Distances.

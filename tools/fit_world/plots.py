@@ -23,7 +23,7 @@ KM_MAX = 18_000.0
 
 
 def plot_shares(model: WorldModel, measured: Measured) -> str:
-    """Draw each region's fitted share of the players by hour; lines are measured."""
+    """Draw each region's fitted share of the players by hour, with the measured shares as lines."""
     order = np.argsort(-measured.hours.sum(axis=0), kind="stable")
     fitted = _shares(model.players_by_hour())[:, order]
     known = np.cumsum(_shares(measured.hours)[:, order], axis=1)
@@ -62,7 +62,7 @@ def plot_volume(model: WorldModel, measured: Measured) -> str:
 
 
 def plot_delay(model: WorldModel, measured: Measured) -> str:
-    """Draw quantiles of round trips over the distance, fitted and measured."""
+    """Draw quantiles of round trips against distance, fitted and measured."""
     km, rtt = pairs_of(measured)
     edges = np.linspace(0.0, KM_MAX, BINS + 1)
     places = np.digitize(km, edges) - 1
@@ -111,7 +111,7 @@ def plot_matrix(model: WorldModel) -> str:
 
 
 def plot_homes(model: WorldModel) -> str:
-    """Draw which share of a region's players has at most a ping, at home and elsewhere."""
+    """Draw the distribution of a region's pings to its servers, for players at home and others."""
     crowd = _crowd(model)
     home = crowd.latency[np.arange(len(crowd.region)), crowd.region]
     levels = np.linspace(0.0, 1.0, 201)
@@ -132,7 +132,7 @@ def plot_homes(model: WorldModel) -> str:
 
 
 def _crowd(model: WorldModel) -> PartyColumns:
-    """Return players of all regions, as many of each: small ones are seen as well as large ones."""
+    """Return equally many players of all regions, so that small ones are visible, too."""
     geography = Geography(World(1.0), model)
     geography.shares = np.full_like(geography.shares, 1.0 / len(model.names))
     return WorldDraws(World(1.0), geography, np.random.SeedSequence(0)).crowd(np.zeros(CROWD))

@@ -1,4 +1,4 @@
-"""What is said of a fit: how far it is off, in lines, and a page with plots."""
+"""The report on a fit: its errors, in lines, and a page with plots."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUANTILES = (0.05, 0.25, 0.50, 0.75, 0.95)
 
 
 def lines(model: WorldModel, measured: Measured) -> Iterator[str]:
-    """Yield the lines that tell of a fit."""
+    """Yield the lines of the report."""
     errors, hours = share_errors(model, measured), measured.hours
     yield HEAD
     for at, region in enumerate(model.regions):
@@ -93,7 +93,7 @@ HOMES = "To the servers of one's own region; dotted, to those of the next one in
 
 
 def render(model: WorldModel, measured: Measured) -> str:
-    """Return the page as HTML that loads nothing from anywhere.
+    """Return the page as HTML that loads nothing from the network.
 
     Raises:
         NotSupported: jinja2 or matplotlib is not installed.

@@ -28,7 +28,7 @@ from evenmatch.model.ticket import LATENCY
 
 ATTRIBUTES_MAX = 64
 HOURS = 24
-# What each process takes beside count, duration, columns, classes and patience, which all take.
+# The keys of each process, beyond count, duration, columns, classes and patience of all processes.
 KEYS: dict[str, tuple[str, ...]] = {
     "poisson": ("rate",),
     "regular": ("interval",),
@@ -38,7 +38,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "file": ("file",),
 }
 GIVEN_BY_WORLD = ("region", LATENCY)
-"""Attributes that belong together, so that none of them can be drawn by itself."""
+"""Attributes that a world draws together, so that neither can be drawn by itself."""
 
 
 def build_arrivals(
@@ -47,7 +47,7 @@ def build_arrivals(
     queues: tuple[Queue, ...],
     until: float | None,
 ) -> Arrivals:
-    """Return who arrives when.
+    """Return the arrivals of a scenario.
 
     Args:
         table: The table `[arrivals]`.
@@ -56,7 +56,7 @@ def build_arrivals(
         until: End of the run in seconds; it bounds arrivals without count and duration.
 
     Raises:
-        ConfigError: The arrivals cannot be made as written.
+        ConfigError: The arrivals are impossible as written.
     """
     at = Place("arrivals")
     process = _process(table, at)
@@ -104,7 +104,7 @@ def _process(table: ArrivalsTable, at: Place) -> Process:
 
 
 def _patience(given: Distribution | float | None, at: Place) -> Distribution | None:
-    """Return how long tickets wait before they cancel, in seconds; a number means always that."""
+    """Return how long tickets wait before they cancel, in seconds; a number means a constant."""
     if isinstance(given, float):
         return Choice((given,))
     if isinstance(given, Normal) and (given.min is None or given.min < 0.0):
@@ -168,7 +168,7 @@ def _check_hours(built: Arrivals, at: Place) -> None:
 
 
 def _check_bounds(built: Arrivals, at: Place) -> None:
-    """Refuse arrivals that have no end, or too many of them."""
+    """Refuse arrivals without an end, or too many of them."""
     if built.process == "file" or built.count is not None:
         return
     if built.duration is None:
@@ -193,7 +193,7 @@ def _mean_rate(built: Arrivals) -> float:
 
 
 def _attributes(given: Mapping[str, Distribution]) -> dict[str, Distribution]:
-    """Return how attributes are drawn, if all of them can be; sets of texts are kept sorted."""
+    """Return the distributions of attributes, checked; sets of texts are sorted."""
     at = Place("attributes")
     if len(given) > ATTRIBUTES_MAX:
         at.refuse(f"must have at most {ATTRIBUTES_MAX} entries, got {len(given)}")
@@ -216,7 +216,7 @@ def _attributes(given: Mapping[str, Distribution]) -> dict[str, Distribution]:
 
 
 def _kept(value: Any) -> Any:
-    """Return an attribute's value; a list of texts is a set, which is kept sorted."""
+    """Return an attribute's value; a list of texts is a set, which is stored sorted."""
     return tuple(sorted(set(value))) if isinstance(value, tuple) else value
 
 
@@ -226,10 +226,10 @@ RATE_MIN = 1e-9
 """The least rate or share, unless it drifts."""
 SOME = Annotated[float, Meta(ge=RATE_MIN, le=1.0)]
 RATED = ("poisson", "hourly")
-"""Processes whose rate may be given class by class."""
+"""Processes whose rate may be given by class."""
 
 RESERVED = ("ticket", "at", "size", "player", "queues", "roles", "leaves_at")
-"""Columns of arrivals that are not attributes, so that no such attribute can be drawn."""
+"""Columns of arrivals that are not attributes, so that no attribute may have these names."""
 
 
 def build_classes(
@@ -243,7 +243,7 @@ def build_classes(
         at: The place of the classes.
 
     Raises:
-        ConfigError: A class cannot come as written.
+        ConfigError: A class is impossible as written.
     """
     classes = table.classes
     if classes and (table.process == "file" or table.file is not None):
@@ -294,7 +294,7 @@ def _check_drift(arrival_class: ArrivalClass, at: Place) -> None:
 
 
 def _check_total(table: ArrivalsTable, at: Place) -> None:
-    """Refuse rates that change where they cannot, or by which nobody ever comes."""
+    """Refuse rates that change if the process does not allow it, or that are always 0."""
     classes = table.classes
     if table.process == "hourly" and any(each.drift for each in classes):
         at.refuse('must have shares, not rates, to drift with process = "hourly"')
@@ -304,7 +304,7 @@ def _check_total(table: ArrivalsTable, at: Place) -> None:
 
 
 def mean_total(classes: Sequence[ArrivalClass], duration: float) -> float:
-    """Return the mean over a time of the rates of all classes, which move along straight lines.
+    """Return the mean over a time of the total rate of all classes, each piecewise linear.
 
     >>> mean_total([ArrivalClass(rate=1.0, drift=((10.0, 3.0),))], 20.0)
     2.5
@@ -319,12 +319,12 @@ def mean_total(classes: Sequence[ArrivalClass], duration: float) -> float:
 
 
 def _knots(classes: Sequence[ArrivalClass]) -> list[float]:
-    """Return 0 and all instants at which a class turns, ascending."""
+    """Return 0 and all instants at which a class's rate changes its slope, ascending."""
     return sorted({0.0, *(at for each in classes for at, _ in each.drift)})
 
 
 def _built(table: ArrivalClass) -> ArrivalClass:
-    """Return how much of a class comes when, without anything else of it."""
+    """Return the rates or shares of a class over time, without its other keys."""
     return ArrivalClass(rate=table.rate, share=table.share, drift=table.drift)
 
 

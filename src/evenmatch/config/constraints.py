@@ -1,7 +1,7 @@
 """From tables of criteria and rules to the values a queue holds.
 
-Which keys a table takes, and what they must be like, each kind says in `criteria.kinds`; here are
-the values that keys stand for.
+Each kind in `criteria.kinds` declares the keys that a table takes, and their ranges; this module
+builds the values of the keys.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from evenmatch.model.queue import Criterion, Expansion, Rule, Sample, Scale, Sca
 SAMPLE_KEYS = ("file", "column", "last")
 
 ReadTable = Callable[[str, str, Place], tuple[float, ...]]
-"""From a file's name, a column and the place of the file's key to quantiles of the column."""
+"""Maps a file's name, a column and the place of the file's key to quantiles of the column."""
 
 
 def build_criterion(shape: CriterionTable, at: Place, read_table: ReadTable) -> Criterion:
@@ -55,7 +55,7 @@ def build_criterion(shape: CriterionTable, at: Place, read_table: ReadTable) -> 
 
 
 def build_scale(table: ScaleTable, at: Place, read_table: ReadTable) -> Scale:
-    """Return a scale; `linear` from 0 to 1 unless it says more."""
+    """Return a scale; `linear` from 0 to 1 by default."""
     kind = cast("str", table.__struct_config__.tag)
     if isinstance(table, PercentileScale):
         return Scale("percentile", sample=build_sample(table, at, read_table))
@@ -63,7 +63,7 @@ def build_scale(table: ScaleTable, at: Place, read_table: ReadTable) -> Scale:
 
 
 def build_sample(table: PercentileScale | RuleTable, at: Place, read_table: ReadTable) -> Sample:
-    """Return where percentiles are taken: the column of a file, or the last values."""
+    """Return the distribution for percentiles: the column of a file, or the last values."""
     if table.file is None:
         if table.column is not None:
             at.at("column").refuse("goes only with file, whose column it names")
@@ -147,7 +147,7 @@ def _refuse_key(key: str, kinds: list[str], at: Place) -> None:
 
 
 def _attribute(table: dict[str, Any], of_kind: type[Comparison], at: Place) -> str:
-    """Return what is compared: as the table says, or as the kind does."""
+    """Return the attribute that is compared: that of the table, or the kind's default."""
     name = table.get("attribute", of_kind.attribute)
     if name is None:
         at.at("attribute").refuse("is missing; it names the value that is compared")
@@ -155,12 +155,12 @@ def _attribute(table: dict[str, Any], of_kind: type[Comparison], at: Place) -> s
 
 
 def _plain(table: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
-    """Return the keys of a table that mean what they are."""
+    """Return the keys of a table whose values are used unchanged."""
     return {key: table[key] for key in keys if key in table}
 
 
 def _capped(expand: Expansion, at: Place) -> Expansion:
-    """Return how a limit widens, unless the cap cuts short what the file says."""
+    """Return how a limit widens, unless the cap makes a part of the file's schedule useless."""
     for key, points in (("steps", expand.steps), ("curve", expand.curve)):
         for index, (_, wider) in enumerate(points):
             if expand.max is not None and wider > expand.max:

@@ -1,8 +1,8 @@
 """Strict TOML: scenarios to simulate, and the queues and settings of a server.
 
-Both are one format; a server ignores `[arrivals]` and `[attributes]`, a simulation ignores
-`[server]`. Whatever cannot work as written is refused with a ConfigError: one sentence that names
-the key and says what is allowed.
+Both have the same format; a server ignores `[arrivals]` and `[attributes]`, a simulation ignores
+`[server]`. A file that cannot work as written is refused with a ConfigError: one sentence that
+names the key and says what is allowed.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 Value = TypeVar("Value", bound=msgspec.Struct)
 BYTES_MAX = 1_000_000
 PARTS_MAX = 16
-"""Parts of a dotted key."""
+"""Most parts of a dotted key."""
 _PART = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')"""
 DOTTED = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*\.[ \t]*{_PART}){{{PARTS_MAX}}}")
-"""A key of more parts than that."""
+"""A key with more parts than that."""
 ROOT = Place()
 
 
 @contextmanager
 def naming(path: str | Path) -> Iterator[None]:
-    """Put the name of a configuration's file before what is wrong with it, once."""
+    """Put the name of the configuration's file before an error message, once."""
     try:
         yield
     except ConfigError as error:
@@ -57,7 +57,7 @@ def naming(path: str | Path) -> Iterator[None]:
 
 
 def load_scenario(path: str | Path) -> Scenario:
-    """Return the scenario in a TOML file; files that it names count from its folder.
+    """Return the scenario in a TOML file; file names in it are relative to its folder.
 
     Args:
         path: The TOML file.
@@ -87,7 +87,7 @@ def load_server(path: str | Path) -> tuple[tuple[Queue, ...], ServerSettings, in
 
 
 def load_tenants(path: str | Path) -> tuple[Tenant, ...]:
-    """Return the games that a server's TOML file names; none where it describes one itself.
+    """Return the games that a server's TOML file names; none if it describes one itself.
 
     Args:
         path: The TOML file.
@@ -131,14 +131,14 @@ def read_document(text: str) -> dict[str, object]:
     try:
         return tomllib.loads(text)
     except ValueError as error:
-        # Not only of the syntax: a number of thousands of digits is none that Python reads.
+        # Syntax is not the only reason: Python refuses numbers with thousands of digits.
         raise ConfigError(f"must be valid TOML: {error}") from None
     except RecursionError:
         raise ConfigError("must not nest tables and lists this deeply") from None
 
 
 def _check_dots(text: str) -> None:
-    """Refuse a key of very many parts, of which a parser makes a table each, all at once."""
+    """Refuse keys of very many parts, since a parser would make a table of each part at once."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.count(".") >= PARTS_MAX and DOTTED.search(line):
             raise ConfigError(
@@ -151,7 +151,7 @@ def parse_scenario(text: str, base_dir: str | Path | None = None) -> Scenario:
 
     Args:
         text: The TOML.
-        base_dir: The folder from which relative file names count; None leaves them as they are.
+        base_dir: The folder to which file names are relative; None leaves them as they are.
 
     Raises:
         ConfigError: The text does not describe a scenario.
@@ -163,11 +163,11 @@ def parse_scenario(text: str, base_dir: str | Path | None = None) -> Scenario:
 
 
 def scenario_of(document: Mapping[str, object], base_dir: str | Path | None = None) -> Scenario:
-    """Return the scenario from the keys of a file, wherever they are from.
+    """Return the scenario from the keys of a file, whatever their source.
 
     Args:
         document: Keys and values, as TOML gives them.
-        base_dir: The folder from which relative file names count; None leaves them as they are.
+        base_dir: The folder to which file names are relative; None leaves them as they are.
 
     Raises:
         ConfigError: They do not describe a scenario.
@@ -193,7 +193,7 @@ def parse_server(
 
     Args:
         text: The TOML.
-        base_dir: The folder from which relative file names count; None leaves them as they are.
+        base_dir: The folder to which file names are relative; None leaves them as they are.
 
     Raises:
         ConfigError: A server cannot run it.
@@ -204,11 +204,11 @@ def parse_server(
 def server_of(
     document: Mapping[str, object], base_dir: str | Path | None = None
 ) -> tuple[tuple[Queue, ...], ServerSettings, int]:
-    """Return the queues, the settings and the seed from the keys of a file, wherever they are from.
+    """Return the queues, the settings and the seed from the keys of a file, whatever their source.
 
     Args:
         document: Keys and values, as TOML or JSON give them.
-        base_dir: The folder from which relative file names count; None leaves them as they are.
+        base_dir: The folder to which file names are relative; None leaves them as they are.
 
     Raises:
         ConfigError: A server cannot run it.
@@ -218,7 +218,7 @@ def server_of(
     _refuse_tenants(table)
     queues = _queues(table, _readers(folder))
     if "gamelift" in document:
-        # Loaded here, as below, since most files say nothing in the words of other matchmakers.
+        # Imported here, as below, since most files do not use the formats of other matchmakers.
         from evenmatch.config.gamelift import build_gamelift_queues, gamelift_of
 
         queues = _with_configurations(queues, build_gamelift_queues(gamelift_of(document), ROOT))
@@ -228,7 +228,7 @@ def server_of(
 def _with_configurations(
     queues: tuple[Queue, ...], configured: tuple[Queue, ...]
 ) -> tuple[Queue, ...]:
-    """Return all queues of a file: those of its tables, and those of its configurations."""
+    """Return all queues of a file, both from its tables and from its configurations."""
     names = {queue.name for queue in queues}
     for queue in configured:
         if queue.name in names:
@@ -239,10 +239,10 @@ def _with_configurations(
 
 
 def check_hooks(queues: tuple[Queue, ...], settings: ServerSettings) -> None:
-    """Refuse queues whose matches nobody would find a server for.
+    """Refuse queues for whose matches no hook would find a server.
 
     Raises:
-        ConfigError: One names a hook that there is not.
+        ConfigError: A queue names a hook that does not exist.
     """
     for queue in queues:
         if queue.allocation is not None and queue.allocation not in settings.allocation:
@@ -284,7 +284,7 @@ def _refuse_tenants(table: ScenarioTable) -> None:
 
 
 def _readers(folder: Path | None) -> FileReaders:
-    """Return what reads a column of a file as a table of percentiles, and a file as a rule set."""
+    """Return readers of a file's column as a table of percentiles, and of a file of rules."""
 
     def table(file: str, column: str, at: Place) -> tuple[float, ...]:
         try:
@@ -330,7 +330,7 @@ def _check_policy(queue: Queue, at: Place) -> None:
 
 
 def locate_files(value: Value, folder: Path | None) -> Value:
-    """Return a value whose file names count from a folder; without one they stay as they are."""
+    """Return a value with file names made relative to a folder; without one it is unchanged."""
     if folder is None:
         return value
     found: dict[str, Any] = {}
@@ -357,11 +357,11 @@ def _located(name: str, folder: Path | None) -> str:
 
 
 def queue_of(raw: Mapping[str, object], base_dir: str | Path | None = None) -> Queue:
-    """Return a queue from the keys of a `[[queue]]` table, wherever they come from.
+    """Return a queue from the keys of a `[[queue]]` table, whatever their source.
 
     Args:
         raw: Keys and values, as TOML or JSON give them.
-        base_dir: The folder from which relative file names count; None leaves them as they are.
+        base_dir: The folder to which file names are relative; None leaves them as they are.
 
     Raises:
         ConfigError: They do not describe a queue.

@@ -1,8 +1,8 @@
-"""`[gamelift]`: matchmaking configurations and rule sets in the words of Amazon GameLift.
+"""`[gamelift]`: matchmaking configurations and rule sets in the format of Amazon GameLift.
 
 Each configuration is a queue: its rule set says who may play together, the configuration how long
-tickets wait, whether matches have to be accepted, and who finds a server for them. Calls over the
-GameLift protocol change these tables, and whoever writes a CONFIG file may begin with some.
+tickets wait, whether players must accept matches, and which hook finds a server. Calls over the
+GameLift protocol change these tables, and a CONFIG file may contain initial ones.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from evenmatch.rules.flexmatch.reader import load_rule_set
 from evenmatch.rules.flexmatch.rule_set import RuleSet
 
 RESOURCES_MAX = 100
-"""Configurations of one server, as many as it has queues."""
+"""Most configurations of one server, equal to its most queues."""
 RULE_SETS_MAX = 1_000
 RULE_SET_CHARACTERS_MAX = 65_535
 REPAIR_SECONDS = 5.0
-"""For which those who did not turn a match down are kept together while others are sought."""
+"""Seconds for which players who did not reject a match are kept together during a repair."""
 QUEUE_NAME_MAX = 64
 HOOK = re.compile(r":gamesessionqueue/([A-Za-z0-9_.-]{1,64})\Z")
 
@@ -123,10 +123,10 @@ class GameLiftTable(
 
 
 def gamelift_of(document: Mapping[str, object]) -> GameLiftTable:
-    """Return what the keys of a file say of rule sets and configurations; often nothing.
+    """Return the rule sets and configurations in the keys of a file; often there are none.
 
     Raises:
-        ConfigError: They are not what they should be.
+        ConfigError: They are invalid.
     """
     try:
         return msgspec.convert(document.get("gamelift", {}), GameLiftTable)
@@ -147,7 +147,7 @@ def hook_of(arn: str) -> str | None:
 
 
 def queue_name_of(configuration: str) -> str:
-    """Return the name of the queue of a configuration; long names are cut, and stay different.
+    """Return the queue name of a configuration; long names are shortened, and stay different.
 
     >>> queue_name_of("ranked-5v5"), len(queue_name_of("x" * 100))
     ('ranked-5v5', 64)
@@ -162,7 +162,7 @@ def build_gamelift_queues(table: GameLiftTable, root: Place) -> tuple[Queue, ...
     """Return a queue for each configuration.
 
     Raises:
-        ConfigError: One cannot be played; the message names its keys.
+        ConfigError: A configuration cannot be played; the message names its keys.
     """
     at = root.at("gamelift")
     rule_sets: dict[str, RuleSet] = {}
@@ -196,7 +196,7 @@ def queue_of_configuration(
     if table.acceptance_required:
         if table.acceptance_timeout is None:
             at.at("acceptance_timeout").refuse("is missing, and acceptance is required")
-        # AWS makes nobody wait for having turned a match down, nor the others for having met them.
+        # AWS makes nobody wait after rejecting a match, nor keeps the others from meeting them.
         accept = ReadyCheck(
             float(table.acceptance_timeout or 0), cooldowns=(), repair=REPAIR_SECONDS, again=0.0
         )

@@ -1,9 +1,9 @@
-"""All mistakes of a file that can be found independently, where reading it stops at the first.
+"""All independent mistakes of a file, although its reader stops at the first one.
 
-The reader is asked again and again, each time without what it refused: an unknown key or a wrong
-value is left out, a criterion or a rule that cannot be used has a plain one in its place, so that
-the others keep their numbers. What it says then may follow from what was left out; a sentence that
-names such a key is not repeated, and neither is what a policy misses.
+The reader is called again and again, each time without the part that it refused: an unknown key or
+a wrong value is left out, a criterion or a rule that cannot be used is replaced by a plain one, so
+that the others keep their numbers. Later messages may be consequences of such changes; so a
+sentence that names a removed key is not reported again, nor is one on what a policy lacks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from evenmatch.errors import ConfigError
 Key = str | int
 Path = tuple[Key, ...]
 TRIES_MAX = 200
-"""Readings of one file; whoever has more mistakes than these mends some first."""
+"""Most readings of one file; with more mistakes, the first ones must be corrected first."""
 PLACE = re.compile(
     r'(?:(?P<list>[a-z_]+) "(?P<name>[^"]*)")?(?:, )?'
     r"(?P<keys>[\w-]+(?:\[\d+\])*(?:\.[\w-]+(?:\[\d+\])*)*)?(?P<sentence> .*)?",
@@ -32,12 +32,12 @@ PLAIN: dict[str, dict[str, object]] = {
     "criteria": {"kind": WIDEST, "attribute": "plain"},
     "rules": {"kind": WIDEST, "attribute": "plain", "limit": 1.0},
 }
-"""What takes the place of an element that cannot be used."""
+"""Replacements of elements that cannot be used."""
 UNNAMED = "unnamed."
-"""Begins the name of a queue whose own cannot be used, before its number."""
+"""Prefix of the name of a queue whose own name cannot be used, before its number."""
 MEANT = re.compile(r"; did you mean (\w+)\?")
 UNKNOWN_KEY, UNKNOWN_POLICY = "is not a known key", "no policy is called"
-"""Sentences that are true whatever else the file says."""
+"""Sentences that are true whatever the rest of the file is."""
 
 
 def mistakes_of(
@@ -62,18 +62,18 @@ def mistakes_of(
 
 
 class _Mender:
-    """A copy of a file from which is taken what its reader refuses."""
+    """A copy of a file from which the parts that its reader refuses are removed."""
 
     def __init__(self, document: Mapping[str, object]) -> None:
         self.document: dict[str, Any] = deepcopy(dict(document))
         self.found: list[str] = []
-        # The keys that were left out, by queue, and for all else.
+        # The keys that were removed, by queue, and for the rest of the file.
         self._gone: dict[Path, set[str]] = {}
         # Tables with a misspelt key, and the key that it probably is.
         self._misspelt: set[tuple[Path, str]] = set()
 
     def mend(self, text: str) -> bool:
-        """Note a mistake and take it out; return whether that was possible."""
+        """Record a mistake and remove it; return whether that was possible."""
         place = PLACE.fullmatch(text)
         path = None if place is None else self._path_of(place)
         if path is None or place is None:
@@ -85,7 +85,7 @@ class _Mender:
         if is_true or not self._follows(scope, path, sentence):
             self._note(text)
         if UNKNOWN_KEY in sentence:
-            # Nothing follows from it but that its table misses the key that was meant.
+            # The only consequence is that the table lacks the key that was meant.
             holder = self._at(path[:-1])
             meant = MEANT.search(sentence)
             if meant and meant[1] not in (holder or ()):
@@ -116,16 +116,16 @@ class _Mender:
         return tuple(path) if path and path[0] in self.document else None
 
     def _follows(self, scope: Path, path: Path, sentence: str) -> bool:
-        """Return whether a sentence may be true only of what is left of the file."""
+        """Return whether a sentence may be a consequence of what was removed."""
         gone = self._gone.get(scope, set())
-        # A policy may miss a criterion that only was no good one.
+        # A policy may miss a criterion that was only invalid.
         named = {*re.findall(r"\w+", sentence), path[-1]}
         if any(path[:-1] == table and key in named for table, key in self._misspelt):
             return True
         return bool(gone) and ("policy" in path or not gone.isdisjoint(named))
 
     def _take_out(self, path: Path, scope: Path) -> bool:
-        """Leave a key out, or what holds it where there is none; return whether anything went."""
+        """Remove a key, or its parent if the key is missing; return whether anything changed."""
         path = self._present(path)
         if len(path) > 3 and path[2] in PLAIN and isinstance(self._at(path[:3]), list):
             return self._replace(path[:4], scope)
@@ -154,7 +154,7 @@ class _Mender:
         return True
 
     def _present(self, path: Path) -> Path:
-        """Return as much of a path as the file has."""
+        """Return the part of a path that exists in the file."""
         for length in range(len(path), 1, -1):
             holder, last = self._at(path[: length - 1]), path[length - 1]
             is_entry = isinstance(holder, dict) and last in holder
@@ -163,7 +163,7 @@ class _Mender:
         return path[:1]
 
     def _at(self, path: Path) -> Any:
-        """Return what stands at a path; None if nothing does."""
+        """Return the value at a path; None if there is none."""
         found: Any = self.document
         for key in path:
             if isinstance(found, dict):

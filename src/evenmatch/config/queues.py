@@ -1,7 +1,7 @@
 """From `[[queue]]` tables to queues.
 
-Here is asked what only the file can tell: keys that are missing, or that contradict each other.
-Whether a queue can work is the question of `criteria.validation.queue`, which is asked at the end.
+This module checks what only the file can show: missing keys, and keys that contradict each other.
+At the end, `criteria.validation.queue` checks whether the queue can work.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from evenmatch.rules.flexmatch.compile import CompiledRuleSet
 
     ReadRules = Callable[[str, Readings, Place], CompiledRuleSet]
-    """From a file's name, readings and the place of its key to what the rule set in it means."""
+    """Maps a file's name, readings and the place of its key to the compiled rule set in it."""
 REPLACED = (
     "teams", "players", "players_min", "sides", "side_choice", "party_sizes",
 )  # fmt: skip
-"""Keys that a rule set says itself."""
+"""Keys whose values a rule set provides."""
 
 
 class FileReaders(NamedTuple):
-    """What reads the files that queues name."""
+    """The functions that read files named by queues."""
 
     table: ReadTable
     rules: ReadRules
@@ -91,7 +91,7 @@ def _build_queue(table: QueueTable, at: Place, read: FileReaders) -> Queue:
 
 
 def _ruled(queue: Queue, table: QueueTable, at: Place, read: ReadRules) -> Queue:
-    """Return a queue with what its rule set says."""
+    """Return a queue with the format, rules and criteria of its rule set."""
     empty = QueueTable()
     for key in REPLACED:
         if getattr(table, key) != getattr(empty, key):
@@ -101,7 +101,7 @@ def _ruled(queue: Queue, table: QueueTable, at: Place, read: ReadRules) -> Queue
             "does not go with rules_file, which says who is in a team: let a rule count who plays "
             "what, or write teams and rules here and leave rules_file out"
         )
-    # Loaded here, since most files name no rule set.
+    # Imported here, since most files name no rule set.
     from evenmatch.rules.flexmatch.checker.match import Readings
     from evenmatch.rules.flexmatch.compile import RULES_MAX, join_conditions
 
@@ -114,10 +114,10 @@ def _ruled(queue: Queue, table: QueueTable, at: Place, read: ReadRules) -> Queue
 
 
 def build_format(table: QueueTable, at: Place) -> Format:
-    """Return who fits into a match.
+    """Return the format of matches.
 
-    `teams` alone means one player a team; a number of `players` alone means two teams of so many,
-    and a list of them gives the teams; without both a match is one against one.
+    `teams` alone means one player per team; a number of `players` alone means two teams of that
+    size, and a list of them gives the teams; without both, a match is one against one.
     """
     if table.party_sizes == ():
         at.at("party_sizes").refuse("must admit at least one size; leave it out to admit all")
@@ -130,7 +130,7 @@ def build_format(table: QueueTable, at: Place) -> Format:
 
 
 def _players_min(table: QueueTable, players: tuple[int, ...], at: Place) -> tuple[int, ...]:
-    """Return the fewest players by team; none where only full matches start."""
+    """Return the fewest players by team; none if only full matches start."""
     given = table.players_min
     if isinstance(given, int):
         if not 0 <= given <= min(players):

@@ -21,7 +21,7 @@ from evenmatch.model.world import (
 
 ROLE_LISTS_MAX = 100
 ANY_ROLE = "any"
-"""What stands for the players who list no role and take any."""
+"""The key for players who list no role and take any."""
 ZONES: dict[str, float] = {
     "UTC": 0.0, "GMT": 0.0, "BRT": -3.0, "EST": -5.0, "CST": -6.0, "MST": -7.0, "PST": -8.0,
     "WET": 0.0, "CET": 1.0, "EET": 2.0, "MSK": 3.0, "GST": 4.0, "SGT": 8.0, "JST": 9.0,
@@ -34,7 +34,7 @@ OFFSET_MAX = 14.0
 
 
 def build_world(table: WorldTable, queues: tuple[Queue, ...], at: Place) -> World:
-    """Return who comes from where.
+    """Return the world of a scenario.
 
     Args:
         table: The table.
@@ -42,7 +42,7 @@ def build_world(table: WorldTable, queues: tuple[Queue, ...], at: Place) -> Worl
         at: Where the table stands.
 
     Raises:
-        ConfigError: The world cannot be made as written.
+        ConfigError: The world is impossible as written.
     """
     if (table.pings_file is None) != (table.cities_file is None):
         key = "cities_file" if table.cities_file is None else "pings_file"
@@ -108,7 +108,7 @@ def _connect(table: ConnectTable, at: Place) -> Connect:
 def _roles(
     given: dict[str, float], queue: Queue, party_shares: tuple[float, ...], at: Place
 ) -> RoleMix:
-    """Return which roles players list, if those of every party can go together."""
+    """Return the lists of roles of players, checked to be compatible within every party."""
     seats = dict(queue.format.roles)
     if not seats:
         at.refuse(f'do not go with queue "{queue.name}", which has no roles')

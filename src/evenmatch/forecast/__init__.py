@@ -1,5 +1,5 @@
-"""How long tickets will wait: rates of matching, learnt from what happens.
+"""Forecasts of waits, from rates of matching that are learnt online.
 
-May import `model` and numpy. Never reads a clock and never looks into the engine: the caller tells
-it who entered and left, and when.
+May import `model` and numpy. Never reads a clock and never accesses the engine: the caller reports
+who entered and left, and when.
 """

@@ -1,18 +1,18 @@
-"""Who was matched at which age, and for how long tickets of that age waited: by cell, online.
+"""A life table by cell, updated online: how many tickets were matched at which age.
 
 The age of a ticket is the time that it has waited. Ages are divided into bins, and each bin of a
-cell counts two things: the matches of tickets of that age, and the seconds that tickets of that
-age waited, whether they were matched then or not. The quotient is the rate at which a ticket of
-that age is matched. A ticket that still waits adds its seconds as they pass, one that leaves has
-added its own until then: so nobody is left out, and long waiters make the estimate longer while
-they wait, not only when it is too late (the estimator of Kaplan and Meier, in bins).
+cell counts two things: the matches of tickets of that age, and the seconds that tickets spent at
+that age, whether they were matched then or not. The quotient is the rate at which a ticket of that
+age is matched. A waiting ticket adds its seconds as they pass, and one that leaves has added its
+own until then. So every ticket counts, and long waits raise the estimate while they last, not only
+afterwards (the estimator of Kaplan and Meier, in bins).
 
-What is older counts less: half after `half_life` seconds, but for the last matches.
+Older observations count less: half after `half_life` seconds, except for the last matches.
 
 Source:
     Kaplan and Meier, Nonparametric estimation from incomplete observations (1958), section 5;
-    the seconds at risk in place of heads make it hold in bins and for tickets that are taken up
-    in the middle of their wait (after a restart).
+    with the seconds at risk in place of the number at risk, it also holds in bins and for tickets
+    that are first seen in the middle of their wait (after a restart).
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ EDGES: tuple[float, ...] = (
     0.0,
     *(2.0 ** (step / STEPS) for step in range(STEPS * OCTAVES + 1)),
 )
-"""Where bins begin, seconds: 0, 1, then four to each doubling up to 18 hours; the last is open."""
+"""Lower edges of bins, seconds: 0, 1, then four per doubling up to 18 hours; the last is open."""
 BINS = len(EDGES)
 CROSSINGS_MOST = 10_000
-"""Tickets that go to their next bin in one go; the others do later, nothing is lost."""
+"""Most tickets that move to their next bin in one call; the others do so later, without loss."""
 RESCALE_AFTER = 40.0
 """Half-lives after which all weights are divided, so that they stay finite."""
 KEPT_MATCHES = 50.0
-"""A queue forgets nothing beyond its last so many matches, however long nobody comes: else one who
-waits through a night would be all that it knows in the morning."""
+"""A queue never forgets more than its matches before the last ones of this number: otherwise a
+single ticket that waits through the night would be all that it knows in the morning."""
 
 Floats = NDArray[np.float64]
 
 
 class Waiter:
-    """A ticket in one queue, as far as a life table follows it.
+    """A ticket in one queue, as a life table follows it.
 
     Args:
         row: Its cell.
         since: When it began to wait, engine time.
         place: The bin it is in.
-        begun: Since when it is watched in this bin, engine time.
+        begun: When it entered this bin, or was first seen in it, engine time.
     """
 
     __slots__ = ("begun", "is_waiting", "place", "row", "since")
@@ -67,7 +67,7 @@ class Waiter:
 
 
 class _Row:
-    """One cell: by bin, the matches, the seconds of those who left it, and who is inside now."""
+    """One cell: by bin, the matches, the seconds of tickets that left it, and those now inside."""
 
     __slots__ = ("arrived", "at_once", "begun", "inside", "matched", "seconds", "waiting")
 
@@ -82,13 +82,13 @@ class _Row:
 
 
 class Counts:
-    """What a life table holds at an instant, one row for each cell; weights are 1 for now.
+    """The counts of a life table at an instant, one row for each cell; present weights are 1.
 
     Args:
         matched: Matches by cell and bin.
         seconds: Seconds waited by cell and bin.
-        arrived: Tickets that came, by cell.
-        at_once: Those of them that were matched in the instant in which they came.
+        arrived: Tickets that arrived, by cell.
+        at_once: Those of them that were matched at the instant of their arrival.
     """
 
     def __init__(self, matched: Floats, seconds: Floats, arrived: Floats, at_once: Floats) -> None:
@@ -101,13 +101,13 @@ class Counts:
 class LifeTable:
     """The rows of one queue, and the tickets that wait in it.
 
-    Instants that are handed in never fall.
+    Instants passed to it never decrease.
 
     Args:
-        half_life: Seconds after which what happened counts half.
+        half_life: Seconds after which an observation counts half.
 
     Complexity:
-        O(1) for each bin that a ticket passes through, at most `BINS` in a life.
+        O(1) for each bin that a ticket passes through, at most `BINS` in all.
     """
 
     def __init__(self, half_life: float) -> None:
@@ -124,7 +124,7 @@ class LifeTable:
         return len(self._rows)
 
     def add_row(self) -> int:
-        """Add a cell and return its number."""
+        """Add a cell and return its index."""
         self._rows.append(_Row())
         return len(self._rows) - 1
 
@@ -133,7 +133,7 @@ class LifeTable:
         return self._rows[row].waiting
 
     def enter(self, row: int, since: float, now: float) -> Waiter:
-        """Watch a ticket from now on; one that came earlier counts from its present age on."""
+        """Start following a ticket; one that came earlier counts from its present age on."""
         place = place_of(now - since)
         waiter = Waiter(row, since, place, now)
         counts = self._rows[row]
@@ -146,7 +146,7 @@ class LifeTable:
         return waiter
 
     def leave(self, waiter: Waiter, now: float, *, is_matched: bool) -> None:
-        """Watch a ticket no longer, because it was matched or for another reason."""
+        """Stop following a ticket, because it was matched or for another reason."""
         while waiter.place + 1 < BINS and waiter.since + EDGES[waiter.place + 1] <= now:
             self._cross(waiter)
         counts, place = self._rows[waiter.row], waiter.place
@@ -163,7 +163,7 @@ class LifeTable:
             self._matched += self._weight
 
     def learn(self, row: int, wait: float, *, is_matched: bool) -> None:
-        """Count a wait that is over, of which nobody was told while it lasted."""
+        """Count a wait that is over and was not followed while it lasted."""
         counts, weight = self._rows[row], self._weight
         counts.arrived += weight
         if wait == 0.0:
@@ -177,7 +177,7 @@ class LifeTable:
         self._matched += weight * is_matched
 
     def move_on(self, now: float) -> None:
-        """Let tickets go to the bins of their present ages, and old counts fade."""
+        """Move tickets to the bins of their present ages, and let old counts fade."""
         self._fade(now)
         left = CROSSINGS_MOST
         for place in range(BINS - 1):
@@ -195,7 +195,7 @@ class LifeTable:
             self._lines[-1] = deque(each for each in last if each.is_waiting)
 
     def counts(self, now: float) -> Counts:
-        """Return what is counted, the seconds of those who wait until now among it."""
+        """Return the counts, including the seconds of waiting tickets until now."""
         rows, weight = self._rows, self._weight
         inside = _matrix([row.inside for row in rows])
         begun = _matrix([row.begun for row in rows])
@@ -209,7 +209,7 @@ class LifeTable:
         )
 
     def _cross(self, waiter: Waiter) -> None:
-        """Let a ticket go to its next bin, at the instant at which its age reached it."""
+        """Move a ticket to its next bin, as of the instant at which its age reached it."""
         counts, place = self._rows[waiter.row], waiter.place
         at = waiter.since + EDGES[place + 1]
         counts.seconds[place] += self._weight * (at - waiter.begun)
@@ -221,7 +221,7 @@ class LifeTable:
     def _take_out(self, counts: _Row, waiter: Waiter) -> None:
         place = waiter.place
         counts.inside[place] -= 1.0
-        # Sums of instants lose digits; nobody inside is the moment to begin at 0 again.
+        # Sums of instants lose digits; when no ticket is inside, they restart at 0.
         counts.begun[place] = counts.begun[place] - waiter.begun if counts.inside[place] else 0.0
 
     def _fade(self, now: float) -> None:
@@ -229,7 +229,7 @@ class LifeTable:
             self._origin = now
         age = (now - self._origin) / self._half_life
         if self._matched < KEPT_MATCHES * 2.0 ** min(age, 1_000.0):
-            # Time stands still where more would be forgotten than is to be kept.
+            # No time passes if more would be forgotten than must be kept.
             age = math.log2(max(self._weight, self._matched / KEPT_MATCHES))
             self._origin = now - age * self._half_life
         if age > RESCALE_AFTER:
@@ -248,7 +248,7 @@ class LifeTable:
             row.at_once /= divisor
 
     def _check(self) -> None:
-        """Assert that those inside are those that wait."""
+        """Assert that the tickets inside are those that wait."""
         for number, row in enumerate(self._rows):
             inside = [0] * BINS
             for line in self._lines:
@@ -272,28 +272,29 @@ def _matrix(rows: Sequence[array[float]]) -> Floats:
     return np.frombuffer(b"".join([row.tobytes() for row in rows])).reshape(-1, BINS)
 
 
-# From counts to rates of matching: cells that saw little borrow from larger ones.
+# From counts to rates of matching: cells with little data borrow from larger ones.
 #
 # A cell is a party size, a region and a decile of skill. Its rates are those of its size and
-# region, times how much more or less often its own tickets were matched than these say, and then,
-# age by age, what was counted. How often counts as much as in the larger cell once the cell has
-# `ENOUGH` matches, at which age once it has `ENOUGH_AT_AGE` of them in a bin: below that the
+# region, times the ratio of its own matches to those that these rates predict, and then corrected
+# age by age. The ratio counts as much as in the larger cell once the cell has `ENOUGH` matches, and
+# an age once it has `ENOUGH_AT_AGE` of them in a bin: with fewer, the larger cell dominates, with
+# more the cell itself.
 # larger cell decides, above it the cell itself.
 
 ENOUGH = 20.0
-"""Matches at which a cell counts as much as the larger one that it is a part of."""
+"""Matches with which a cell counts as much as the larger one that it is a part of."""
 ENOUGH_AT_AGE = 5.0
-"""Matches in one bin of ages at which a cell counts as much there."""
+"""Matches in one bin of ages with which a cell counts as much there."""
 WIDTHS = np.diff(np.array(EDGES))
 
 
 class Rates:
-    """How often tickets are matched, by cell and age.
+    """Rates at which tickets are matched, by cell and age.
 
     Args:
         hazard: Matches per second, by cell and bin.
-        at_once: Share of tickets matched in the instant in which they come, by cell.
-        matches: Matches that the cell itself saw, weighted by age.
+        at_once: Share of tickets matched at the instant of their arrival, by cell.
+        matches: Number of matches observed in the cell itself, weighted by age.
     """
 
     def __init__(self, hazard: Floats, at_once: Floats, matches: Floats) -> None:
@@ -338,12 +339,12 @@ def rates_of(counts: Counts, cells: Sequence[tuple[Hashable, ...]]) -> Rates:
 
 
 def _whole(matched: Floats, seconds: Floats) -> Floats:
-    """Return the rates of a whole queue; where nobody was of an age, those of the age before."""
+    """Return the rates of a whole queue; a bin without data takes those of the bin before."""
     rate = (matched.sum() + 1.0) / (seconds.sum() + 1.0)
     found = np.empty(BINS)
     for place in range(BINS):
-        # The age before counts as a match where there is none, and fades as there are more: many
-        # matches at the very beginning of a bin have next to no seconds in it.
+        # The rate of the bin before counts as one match, so it matters less with more matches. Many
+        # matches at the very beginning of a bin add next to no seconds to it.
         weight = 1.0 / (1.0 + matched[place])
         rate = (matched[place] + weight) / (seconds[place] + weight / rate)
         found[place] = rate
@@ -351,7 +352,7 @@ def _whole(matched: Floats, seconds: Floats) -> Floats:
 
 
 def _shrunk(matched: Floats, seconds: Floats, above: Floats) -> Floats:
-    """Return the rates of cells between what they saw and the rates of the larger ones."""
+    """Return the rates of cells, between their own data and the rates of the larger ones."""
     expected = (seconds * above).sum(axis=1)
     factor = (matched.sum(axis=1) + ENOUGH) / (expected + ENOUGH)
     drawn = above * factor[:, None]

@@ -1,4 +1,4 @@
-"""From rates to times: how long it takes until so many of a hundred would be matched."""
+"""From rates to times: the quantiles of the remaining wait."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import msgspec
 from evenmatch.forecast.life_table import BINS, EDGES
 
 LOW, MIDDLE, HIGH = 0.1, 0.5, 0.9
-"""An interval holds four fifths of the waits: a tenth are shorter, a tenth are longer."""
+"""An interval contains four fifths of the waits: a tenth are shorter, a tenth are longer."""
 ESTIMATE_MAX = 86_400.0
-"""Longer than a day nobody waits, and nothing is known of it; seconds."""
+"""Longest estimate, in seconds: nobody waits longer than a day, so there are no data."""
 
 
 class Quantiles(msgspec.Struct, frozen=True, gc=False):
@@ -25,12 +25,12 @@ class Quantiles(msgspec.Struct, frozen=True, gc=False):
 
 
 class Curve(msgspec.Struct, frozen=True):
-    """How a cell's tickets are matched with age.
+    """The rate of matching of a cell's tickets, by age.
 
     Args:
         spent: The integral of the rate up to each edge of `EDGES`.
         last: The rate beyond the last edge, per second, > 0.
-        at_once: Share of tickets matched as they come.
+        at_once: Share of tickets matched on arrival.
     """
 
     spent: list[float]
@@ -39,7 +39,7 @@ class Curve(msgspec.Struct, frozen=True):
 
 
 def earliest_of(curves: Sequence[Curve]) -> Curve:
-    """Return how a ticket is matched that waits in several queues: whichever is first."""
+    """Return the curve of a ticket that waits in several queues until the first one matches it."""
     if len(curves) == 1:
         return curves[0]
     return Curve(
@@ -50,7 +50,7 @@ def earliest_of(curves: Sequence[Curve]) -> Curve:
 
 
 def remaining_wait(curve: Curve, waited: float, most: float = math.inf) -> Quantiles:
-    """Return how long a ticket still waits that has waited so long already.
+    """Return the remaining wait of a ticket that has waited for some time.
 
     Args:
         curve: Of its cell.
@@ -67,7 +67,7 @@ def remaining_wait(curve: Curve, waited: float, most: float = math.inf) -> Quant
 
 
 def newcomer(curve: Curve, most: float = math.inf) -> Quantiles:
-    """Return how long a ticket waits that comes now; some are matched as they come."""
+    """Return the wait of a ticket that arrives now; some are matched on arrival."""
     limit, found = min(most, ESTIMATE_MAX), []
     for share in (MIDDLE, LOW, HIGH):
         if share <= curve.at_once:

@@ -1,4 +1,4 @@
-"""Student's t: how wide the interval of a mean of few values is."""
+"""Student's t, for the width of the confidence interval of a mean of few values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 T_975 = (12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624, 2.306004)
 """Student's t at 0.975 for 1 to 8 degrees of freedom; beyond, a series is exact to 1e-4."""
 Z_975 = 1.9599639845400536
-"""What t comes to with many degrees of freedom: the quantile of the normal distribution."""
+"""The limit of t for many degrees of freedom: the quantile of the normal distribution."""
 
 
 def student_t(degrees: int) -> float:

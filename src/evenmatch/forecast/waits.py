@@ -1,10 +1,10 @@
-"""How long tickets will wait: a forecast that learns from what happens, ticket by ticket.
+"""How long tickets will wait: a forecast that is updated ticket by ticket.
 
     arrivals, matches, leaves --> life table by cell --> rates --> curves --> estimates
                                   (online)               (every few seconds)  (when asked)
 
-Time comes in with each call and never falls. Nothing here looks at a clock, draws by chance, or
-grows without limit: so the same events give the same estimates.
+Time is an argument of each call and never decreases. No code here reads a clock, uses random
+numbers or grows without limit, so the same events give the same estimates.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from evenmatch.model.ticket import NewTicket, Ticket, attribute_of
 # The cell of a ticket: its size, its best region, and its decile of skill.
 
 RATINGS_MOST = 1_000
-"""Ratings of so many tickets, the last ones, say what a decile is."""
+"""Number of tickets, the last ones, whose ratings define the deciles."""
 RATINGS_MIN = 100
-"""With fewer, nobody has a decile."""
+"""With fewer ratings, no ticket has a decile."""
 DECILES_EVERY = 100
 """Tickets after which the deciles are computed anew."""
 
 
 class Cell(NamedTuple):
-    """Tickets that wait alike.
+    """A group of tickets with similar waits.
 
     Args:
         size: Players.
@@ -48,7 +48,7 @@ class Cell(NamedTuple):
 
 
 class Deciles:
-    """Where the tenths of a queue's ratings begin, by the last tickets that came."""
+    """The bounds of the deciles of a queue's ratings, from the last tickets that arrived."""
 
     def __init__(self) -> None:
         self._recent: deque[float] = deque(maxlen=RATINGS_MOST)
@@ -62,7 +62,7 @@ class Deciles:
         return bisect_right(self._edges, rating)
 
     def note(self, rating: float) -> None:
-        """Take a new ticket's rating into account."""
+        """Add a new ticket's rating."""
         self._recent.append(rating)
         self._new += 1
         count = len(self._recent)
@@ -84,28 +84,28 @@ def rating_of(ticket: Ticket | NewTicket) -> float | None:
 
 
 HALF_LIFE = 1_800.0
-"""Seconds after which what happened counts half."""
+"""Seconds after which an observation counts half."""
 MATCHES_MIN = 20
-"""A queue says nothing before so many of its tickets were matched."""
+"""Matched tickets that a queue needs before it gives estimates."""
 CELLS_MOST = 1_000
-"""Cells of a queue; tickets of further ones count as their party size alone."""
+"""Most cells of a queue; further tickets count only in the cell of their party size."""
 REFRESH_SECONDS = 5.0
-"""Rates are computed anew at most this often, engine seconds."""
+"""Rates are computed anew at most once in this time, engine seconds."""
 TICK_SECONDS = 1.0
-"""Ages move on at most this often, engine seconds."""
+"""Ages are updated at most once in this time, engine seconds."""
 
 UNKNOWN = Cell(0)
 """The cell of tickets of which only the wait is known."""
 
 
 class CellForecast(msgspec.Struct, frozen=True):
-    """What a cell's newcomers have to expect.
+    """The forecast for newcomers of a cell.
 
     Args:
-        cell: Whose.
-        waiting: Tickets of it that wait now.
-        matches: Matched tickets it rests on; older ones count less.
-        wait: Seconds.
+        cell: The cell.
+        waiting: Its tickets that wait now.
+        matches: Matched tickets that it is based on; older ones count less.
+        wait: Quantiles of the wait, seconds.
     """
 
     cell: Cell
@@ -119,7 +119,7 @@ class QueueForecast:
 
     Args:
         queue: As configured.
-        half_life: Seconds after which what happened counts half.
+        half_life: Seconds after which an observation counts half.
     """
 
     def __init__(self, queue: Queue, half_life: float) -> None:
@@ -135,27 +135,27 @@ class QueueForecast:
         self._curves: dict[int, Curve] = {}
 
     def configure(self, queue: Queue) -> None:
-        """Go on under another configuration of the queue; what was seen still counts."""
+        """Continue under another configuration of the queue, keeping all observations."""
         self.queue = queue
         self._latency = latency_attribute(queue)
 
     def enter(self, ticket: Ticket | NewTicket, since: float, now: float) -> Waiter:
-        """Watch a ticket that waits since an instant."""
+        """Start following a ticket that has waited since an instant."""
         self._tick(now)
         return self._table.enter(self._row(self._cell_of(ticket, is_new=since == now)), since, now)
 
     def go_on(self, waiter: Waiter, now: float) -> Waiter:
-        """Watch a ticket again after a pause, which says nothing about waiting."""
+        """Follow a ticket again after a pause, which does not count as waiting."""
         self._tick(now)
         return self._table.enter(waiter.row, waiter.since, now)
 
     def leave(self, waiter: Waiter, now: float, *, is_matched: bool) -> None:
-        """Watch a ticket no longer; one that is not watched in a pause stays so."""
+        """Stop following a ticket; one that is not followed during a pause stays so."""
         if not waiter.is_waiting:
             return
         self._tick(now)
         self._table.leave(waiter, now, is_matched=is_matched)
-        # Who was matched at once says nothing about those who were not.
+        # Tickets matched on arrival say nothing about the others.
         self.seen += is_matched and now > waiter.since
 
     def learn(self, wait: float, now: float, *, is_matched: bool) -> None:
@@ -165,13 +165,13 @@ class QueueForecast:
         self.seen += is_matched and wait > 0.0
 
     def curve(self, row: int, now: float) -> Curve | None:
-        """Return how tickets of a cell are matched; None while too little is known."""
+        """Return the curve of a cell; None as long as there are too few data."""
         rates = self._fresh(now)
         if rates is None:
             return None
         curve = self._curves.get(row)
         if curve is None:
-            # A cell that came after the rates were computed is like the whole queue, the last row.
+            # A cell newer than the rates is treated like the whole queue, the last row.
             at = row if row < len(rates.hazard) - 1 else -1
             spent = rates.spent[at].tolist()
             curve = Curve(spent, float(rates.hazard[at, -1]), float(rates.at_once[at]))
@@ -179,12 +179,12 @@ class QueueForecast:
         return curve
 
     def newcomer(self, now: float) -> Quantiles | None:
-        """Return what a ticket of the queue has to expect that is like all others."""
+        """Return the wait to expect for a typical ticket of the queue."""
         curve = self.curve(len(self._cells), now)
         return None if curve is None else newcomer(curve, self._wait_max())
 
     def cells(self, now: float, most: int) -> list[CellForecast]:
-        """Return the forecasts of the cells that saw most matches."""
+        """Return the forecasts of the cells with the most matches."""
         rates = self._fresh(now)
         if rates is None:
             return []
@@ -201,7 +201,7 @@ class QueueForecast:
         return found
 
     def ends_after(self, waited: float) -> float:
-        """Return the seconds until the deadline of a ticket that has waited so long."""
+        """Return the seconds until the deadline of a ticket that has waited `waited` seconds."""
         if self.queue.on_deadline == "keep" or self.queue.wait_max is None:
             return math.inf
         return max(self.queue.wait_max - waited, 0.0)
@@ -247,7 +247,7 @@ class WaitForecast:
     """The forecasts of all queues of a shard.
 
     Args:
-        half_life: Seconds after which what happened counts half.
+        half_life: Seconds after which an observation counts half.
     """
 
     def __init__(self, half_life: float = HALF_LIFE) -> None:
@@ -257,7 +257,7 @@ class WaitForecast:
         self._paused: frozenset[str] = frozenset()
 
     def configure(self, queues: Iterable[Queue]) -> None:
-        """Set the queues; those that go on keep what they have learnt."""
+        """Set the queues; those that continue keep their observations."""
         known, self._queues = self._queues, {}
         for queue in queues:
             forecast = known.get(queue.name)
@@ -266,13 +266,13 @@ class WaitForecast:
             forecast.configure(queue)
             self._queues[queue.name] = forecast
         removed = known.keys() - self._queues.keys()
-        # A queue of the same name that comes later has a table of its own, without these rows.
+        # A later queue of the same name has a table of its own, without these rows.
         for waiters in self._waiters.values() if removed else ():
             for name in removed:
                 waiters.pop(name, None)
 
     def pause(self, queues: Collection[str], now: float) -> None:
-        """Learn nothing from these queues, which make no matches now, and from all others again."""
+        """Pause learning in these queues, which make no matches now; resume it in all others."""
         changed = [name for name in self._queues if (name in queues) != (name in self._paused)]
         self._paused = frozenset(queues)
         for waiters in self._waiters.values() if changed else ():
@@ -287,7 +287,7 @@ class WaitForecast:
 
     @property
     def knows_nothing(self) -> bool:
-        """Return whether no wait was ever seen."""
+        """Return whether no wait has been observed."""
         return not any(forecast.seen for forecast in self._queues.values())
 
     def enter(
@@ -298,7 +298,7 @@ class WaitForecast:
         since: float,
         now: float,
     ) -> None:
-        """Watch a ticket that waits in these queues since an instant."""
+        """Start following a ticket that has waited in these queues since an instant."""
         self._waiters[ticket_id] = {
             name: self._queues[name].enter(ticket, since, now)
             for name in queues
@@ -306,18 +306,18 @@ class WaitForecast:
         }
 
     def leave(self, ticket_id: str, now: float, matched_in: str | None = None) -> None:
-        """Watch a ticket no longer; say in which queue it was matched, if it was."""
+        """Stop following a ticket; `matched_in` is the queue that matched it, if any."""
         for name, waiter in self._waiters.pop(ticket_id, {}).items():
             self._queues[name].leave(waiter, now, is_matched=name == matched_in)
 
     def leave_queue(self, ticket_id: str, queue: str, now: float) -> None:
-        """Watch a ticket in one queue no longer; it still waits in others."""
+        """Stop following a ticket in one queue; it still waits in others."""
         waiter = self._waiters.get(ticket_id, {}).pop(queue, None)
         if waiter is not None:
             self._queues[queue].leave(waiter, now, is_matched=False)
 
     def forget_waiting(self, now: float) -> None:
-        """Watch nobody any more, because who waits is about to be told anew."""
+        """Stop following all tickets, because the waiting ones will be reported anew."""
         for ticket_id in list(self._waiters):
             self.leave(ticket_id, now)
 
@@ -329,10 +329,10 @@ class WaitForecast:
     def estimate(
         self, ticket_id: str, now: float, queues: Sequence[str] | None = None
     ) -> Quantiles | None:
-        """Return how long a ticket still waits; None if it does not, or too little is known.
+        """Return how long a ticket still waits; None if it does not, or there are too few data.
 
         Args:
-            ticket_id: Whose wait.
+            ticket_id: The ticket.
             now: Engine time, seconds.
             queues: Those of its queues that make matches; None means all.
 
@@ -346,7 +346,7 @@ class WaitForecast:
         for name, waiter in waiters.items():
             forecast = self._queues[name]
             waited = max(now - waiter.since, 0.0)
-            # It waits on until its last deadline, wherever that is.
+            # It waits until its last deadline, in whichever queue that is.
             most = max(most, forecast.ends_after(waited))
             is_asked = queues is None or name in queues
             curve = forecast.curve(waiter.row, now) if is_asked else None

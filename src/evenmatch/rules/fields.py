@@ -12,7 +12,7 @@ MISSING = "is missing"
 
 
 class Fields:
-    """An object of the text; whoever asks for a key makes it a known one."""
+    """An object of the text; reading a key makes it a known one."""
 
     def __init__(self, raw: dict[str, Json], path: str, findings: FindingList) -> None:
         self._raw = raw
@@ -26,15 +26,15 @@ class Fields:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The keys that stand there, in the order of the text."""
+        """The keys of the object, in the order of the text."""
         return tuple(self._raw)
 
     def has(self, key: str) -> bool:
-        """Return whether the key stands there with a value."""
+        """Return whether the key exists and has a value."""
         return self.raw(key) is not None
 
     def raw(self, key: str) -> Json:
-        """Return whatever a key holds; None if it is missing or null."""
+        """Return the value of a key, of any type; None if it is missing or null."""
         self._asked.add(key)
         return self._raw.get(key)
 
@@ -70,7 +70,7 @@ class Fields:
         self.findings.warning(path, f"is a number in quotes; write {plain} without them")
 
     def whole(self, key: str, least: int, most: int, default: int | None = None) -> int:
-        """Return a whole number within bounds; `least` if what is there cannot be used."""
+        """Return a whole number within bounds; `least` if the value cannot be used."""
         value = self.number(key, is_needed=default is None)
         if value is None:
             return least if default is None else default
@@ -80,7 +80,7 @@ class Fields:
         return int(value)
 
     def word(self, key: str, allowed: tuple[Word, ...], default: Word | None = None) -> Word:
-        """Return one of some words; the first one if what is there cannot be used."""
+        """Return one of some words; the first one if the value cannot be used."""
         value = self.raw(key)
         options = f"one of {', '.join(allowed)}"
         if value is None:
@@ -98,7 +98,7 @@ class Fields:
         return default or allowed[0]
 
     def texts(self, key: str) -> list[tuple[str, str]]:
-        """Return the strings of a list, or a string that stands there alone, each with its path."""
+        """Return the strings of a list, or a single string, each with its path."""
         value = self.raw(key)
         if isinstance(value, str):
             return [(value, self.at(key))]
@@ -134,10 +134,10 @@ class Fields:
         return objects
 
     def end(self, what: str) -> None:
-        """Warn of the keys that nobody asked for.
+        """Warn of the keys that were not read.
 
         Args:
-            what: What the object is, "a comparison" say.
+            what: What the object is, such as "a comparison".
         """
         for key in self._raw:
             if key not in self._asked:
@@ -155,7 +155,7 @@ class Fields:
 
 
 def number_of(value: Json) -> float | None:
-    """Return a number, or the one that stands in quotes; None if it is neither.
+    """Return a number, or the number in quotes; None if it is neither.
 
     >>> number_of("2"), number_of(" 1e400 "), number_of(True), number_of("two")
     (2.0, None, None, None)

@@ -1,4 +1,4 @@
-"""What is wrong or odd in a rule set: one sentence each, with the place in the JSON text."""
+"""Errors and oddities in a rule set: one sentence each, with the place in the JSON text."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import msgspec
 from evenmatch.errors import nearest_name
 
 HINTS_MAX = 50
-"""Findings that look for the name that was meant; a text with more is no rule set with typos."""
+"""Most findings that suggest a similar name; a text with more is not a rule set with typos."""
 FINDINGS_MAX = 1000
 
 
 class Finding(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """Something that whoever wrote the rule set should know.
+    """Something that the author of the rule set should know.
 
     Args:
-        level: With an `error` there is no rule set; a `warning` says how a thing was understood.
-        path: Where it stands, as a JSON path: `$.rules[2].maxDistance`.
+        level: With an `error` there is no rule set; a `warning` says how a text was understood.
+        path: The place as a JSON path: `$.rules[2].maxDistance`.
         line: The line of the text, from 1.
-        message: What is there, what is allowed, and what to write instead.
+        message: What the text has, what is allowed, and what to write instead.
     """
 
     level: Literal["error", "warning"]
@@ -38,21 +38,21 @@ class FindingList:
 
     def __init__(self) -> None:
         self.lines: dict[str, int] = {}
-        """The line of each path; of one that is not in the text, that of what would hold it."""
+        """The line of each path; for a path missing in the text, that of its parent."""
         self._findings: list[Finding] = []
         self.has_error = False
 
     def error(self, path: str, message: str) -> None:
-        """Note what makes the rule set unusable."""
+        """Record an error, which makes the rule set unusable."""
         self.has_error = True
         self._note("error", path, message)
 
     def warning(self, path: str, message: str, line: int = 0) -> None:
-        """Note what is odd, and how it is understood; `line` if it is not that of the path."""
+        """Record an oddity and how it is understood; `line` if it is not that of the path."""
         self._note("warning", path, message, line)
 
     def hint(self, name: str, names: Iterable[str]) -> str:
-        """Return a question that names what was probably meant, or nothing."""
+        """Return a question with the name that was probably meant, or nothing."""
         near = nearest_name(name, names) if len(self._findings) < HINTS_MAX else None
         return f"; did you mean {near}?" if near else ""
 
@@ -87,8 +87,8 @@ def child_path(path: str, key: str | int) -> str:
 
 
 def excerpt(value: object) -> str:
-    """Return a value as it stands in the text, cut short."""
+    """Return a value as in the text, shortened."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        value = int(value)  # numbers are read as floats, "-1" too
+        value = int(value)  # numbers are read as floats; "-1" is one too
     text = msgspec.json.encode(value).decode() if value is not None else "null"
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,9 +1,9 @@
-"""JSON as people write it into rule sets: with comments, and with keys that stand there twice.
+"""JSON as people write it into rule sets: with comments, and with duplicate keys.
 
 AWS's own examples have comments, and one of them has two `target` keys in one object, so that a
-plain JSON reader loses half of an expansion without a word. Here whatever JSON does not allow but
-whose meaning is plain is read, with a warning: comments, duplicate keys (the last one counts), a
-comma before a closing bracket, line breaks in strings. Everything else that is no JSON ends the
+plain JSON reader silently loses half of an expansion. This reader accepts, with a warning, what
+JSON does not allow but whose meaning is plain: comments, duplicate keys (the last one counts), a
+comma before a closing bracket, line breaks in strings. Everything else that is not JSON ends the
 reading with an error. Nesting has a limit, so that no text exhausts the stack.
 """
 
@@ -19,7 +19,7 @@ CHARACTERS_MAX = 65_535
 NESTING_MAX = 50
 
 Json = None | bool | float | str | list["Json"] | dict[str, "Json"]
-"""All numbers are floats; whether one is whole is asked where it matters."""
+"""All numbers are floats; whether one is whole is checked when it matters."""
 
 BLANK = re.compile(r"[ \t\r\n\ufeff]*")
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -41,16 +41,16 @@ def read_json(
     characters_max: int = CHARACTERS_MAX,
     owner: str = "AWS",
 ) -> Json:
-    """Return what a text says.
+    """Return the value of a text.
 
     Args:
-        text: At most so many characters; bytes are UTF-8.
-        findings: Takes what is odd, and the line of every path.
+        text: At most `characters_max` characters; bytes are UTF-8.
+        findings: Receives oddities, and the line of every path.
         characters_max: The limit.
-        owner: Whose matchmaker the text is for.
+        owner: The maker of the matchmaker that the text is for.
 
     Raises:
-        NotJson: The text ends early or is no JSON; the findings have the error.
+        NotJson: The text is incomplete or not JSON; the findings have the error.
 
     Complexity:
         O(n log n) for n characters.
@@ -70,7 +70,7 @@ def read_json(
 
 
 class _JsonText:
-    """A text and how far it has been read."""
+    """A text and the present position in it."""
 
     def __init__(self, text: str, findings: FindingList, owner: str) -> None:
         self._text = text
@@ -136,7 +136,7 @@ class _JsonText:
         return values
 
     def _ends(self, path: str, bracket: str, *, is_first: bool) -> bool:
-        """Take a comma or the closing bracket; return whether it was the bracket."""
+        """Read a comma or the closing bracket; return whether it was the bracket."""
         self._skip(path)
         if self._text.startswith(bracket, self._at):
             self._at += 1
@@ -193,7 +193,7 @@ class _JsonText:
         raise self._wrong(path, f"has no such escape as {self._here()}; write \\\\ for a backslash")
 
     def _whole(self, text: str, path: str) -> str:
-        """Return a string whose pairs of surrogates are put together."""
+        """Return a string with surrogate pairs combined."""
         try:
             return text.encode("utf-16", "surrogatepass").decode("utf-16")
         except UnicodeDecodeError as error:
@@ -222,7 +222,7 @@ class _JsonText:
         )
 
     def _skip(self, path: str) -> None:
-        """Go behind blanks and comments."""
+        """Skip blanks and comments."""
         while True:
             blank = BLANK.match(self._text, self._at)
             assert blank is not None

@@ -1,4 +1,4 @@
-"""Which language a file of rules is written in, and what it means for a queue, whichever it is."""
+"""Recognise the language of a file of rules, and compile it for a queue."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ AS_CHOSEN = Readings()
 
 
 def load_rules(text: str | bytes, readings: Readings = AS_CHOSEN) -> CompiledRuleSet:
-    """Return what a FlexMatch rule set or a PlayFab queue means for a queue.
+    """Return a FlexMatch rule set or a PlayFab queue, compiled for a queue.
 
     Args:
-        text: JSON; what it is, its keys say.
-        readings: How to read what FlexMatch leaves open.
+        text: JSON; its keys show which language it is.
+        readings: How to interpret what FlexMatch leaves open.
 
     Raises:
         ConfigError: It has errors; the message lists them, one a line.

@@ -101,13 +101,13 @@ def _of_known(
 
 
 def simulate(advice: Advice, seed: int, map_: Mapper | None = None) -> Advice:
-    """Return an advice with the smallest pool simulated, and its law where theory has none.
+    """Return an advice with the smallest pool simulated, and its law if theory has none.
 
     Args:
-        advice: What theory says.
-        seed: Of all chance.
+        advice: The answer of theory.
+        seed: Of all randomness.
         map_: Makes the runs; `study.map_all` makes several at a time, in processes that import
-            the script that asks. By default one is made after the other.
+            the calling script. By default one is made after the other.
 
     Raises:
         MatchmakingError: The pool cannot be simulated.
@@ -134,8 +134,8 @@ def simulate(advice: Advice, seed: int, map_: Mapper | None = None) -> Advice:
 def _seen_instead(simulated: SimulatedPool, advice: Advice) -> Advice:
     """Return an advice with the simulated waits of the smallest pool in place of an estimate.
 
-    With patience they hold at the rate that was simulated only: other pools, and how many players
-    a target takes, stay estimates.
+    With patience they hold only at the simulated rate: the waits of other pools, and the number of
+    players for a target, stay estimates.
     """
     pool = advice.known.pool
     if not isinstance(pool, PatientPool) or pool.of_quantiles != "estimate":
@@ -167,8 +167,8 @@ def scenario_of(advice: Advice, seed: int) -> PoolScenario:
     """Return the smallest pool as a scenario.
 
     Args:
-        advice: The advice; where it has no rate, as many search as if nobody waited.
-        seed: Of all chance.
+        advice: The advice; if it has no rate, the rate is that of a game in which nobody waits.
+        seed: Of all randomness.
     """
     from evenmatch.lab.advise.pool_scenario import PoolScenario
 
@@ -185,7 +185,7 @@ def _answer(
     percentile: float,
     target_wait: float | None,
 ) -> Advice:
-    """Return the advice at so many players online and searches per second (nan = none)."""
+    """Return the advice for a number of players online and searches per second (nan = none)."""
     players, rate = online
     usable = rate if 0.0 < rate < math.inf else None
     pooled_rate: float | None = usable
@@ -228,7 +228,7 @@ def _goal(
     percentile: float,
     target_wait: float | None,
 ) -> Goal | None:
-    """Return what is asked of every pool; without a target, the wait of the worst one."""
+    """Return the goal of every pool; without a target, the wait of the worst one."""
     if rate is None:
         return None
     wait = target_wait

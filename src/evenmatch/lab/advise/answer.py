@@ -1,4 +1,4 @@
-"""The answer of `evenmatch.advise`: its figures, and what follows from them at a glance."""
+"""The answer of `evenmatch.advise`: its figures, and simple conclusions from them."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ class ClassFigures:
 
 @dataclass(frozen=True)
 class Advice:
-    """The answer to one question; None stands for what is infinite, unknown or not asked for.
+    """The answer to one question; None means infinite, unknown or not requested.
 
     Args:
-        base: The player base that was asked about.
-        percentile: The share of players whose wait is asked for.
-        target_wait: The wait that they shall keep to, seconds.
-        known: What theory says about a pool.
-        players_online: Given, or the number with whom every pool meets the target.
+        base: The player base.
+        percentile: The share of players that `wait` covers.
+        target_wait: The wait that they should not exceed, seconds.
+        known: The theory of a pool.
+        players_online: Given, or the number with which every pool meets the target.
         rate: Searches per second of the whole game with that many online.
         pooled: Waits of a random player of any pool.
-        pooled_players: Players online with whom the percentile over all players, of whatever
+        pooled_players: Players online with which the percentile over all players, of whatever
             pool, meets the target.
         pooled_rate: Searches per second of that many.
         cells: All pools.
         classes: Waits by kind of player, in the smallest pool.
-        splits: What each split costs.
-        flexible: What flexible players gain, and who loses.
+        splits: The cost of each split.
+        flexible: The gain of flexible players, and who loses.
         cuts: The best zones of levels.
         day: The hours.
         given: Whether `players_online` was given rather than computed.
         worst_wait_if_pooled: The percentile's wait in the smallest pool with `pooled_players`.
-        simulated: What a simulation of the smallest pool came to.
+        simulated: The results of a simulation of the smallest pool.
     """
 
     base: PlayerBase
@@ -75,9 +75,9 @@ class Advice:
 
     @property
     def players_half_width(self) -> float | None:
-        """Return the half-width of `players_online` where it comes from a simulation.
+        """Return the half-width of `players_online` if it comes from a simulation.
 
-        A wait that is off by a part of itself makes the rate that is needed off by that part.
+        A relative error of the wait makes the same relative error of the required rate.
         """
         simulated = self.simulated
         is_found = self.known.pool is not None and self.known.pool.of_quantiles == "simulated"
@@ -90,9 +90,9 @@ class Advice:
 
     @property
     def kind(self) -> str | None:
-        """Return `transient` where some can never be placed, `null recurrent` on the boundary.
+        """Return `transient` if some can never be placed, `null recurrent` on the boundary.
 
-        None where waits stay finite, and where theory cannot say.
+        None if waits stay finite, and if theory cannot tell.
         """
         if self.known.stable is not False or self.known.growth is None:
             return None
@@ -100,17 +100,17 @@ class Advice:
 
     @property
     def growth(self) -> float | None:
-        """Return the players per second who can never be placed; None where all can be.
+        """Return the players per second who can never be placed; None if all can be.
 
-        Those who wait do not play, so that all the others go on searching for a while; it is
-        counted with the players online who are given, as if nobody waited yet.
+        It is computed for the given players online, as if nobody waited yet: as waiting players
+        accumulate, fewer are left to search and play.
         """
         if self.known.growth is None or self.players_online is None:
             return None
         return self.known.growth * self.players_online / self.base.cycle
 
     def figures(self) -> dict[str, Any]:
-        """Return what `evenmatch advise --json` prints."""
+        """Return the output of `evenmatch advise --json`."""
         base, worst = self.base, self.worst
         return {
             "match": {

@@ -1,7 +1,7 @@
-"""Who loses when a tenth of one class becomes flexible, simulated where theory cannot say.
+"""Losses by a tenth of one class that becomes flexible, simulated if theory cannot tell.
 
-The class that waits longest is taken: of players by role or by side in teams, or of the options of
-the costliest split.
+The class with the longest wait is taken: of players by role or by side in teams, or of the options
+of the costliest split.
 """
 
 from __future__ import annotations

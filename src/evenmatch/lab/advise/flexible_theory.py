@@ -1,10 +1,10 @@
-"""What a player gains who is less particular, and who loses by it.
+"""The gain of a player who becomes flexible, and who loses by it.
 
-A player who waits in several pools at once plays in the first of them that fills up. Each pool sees
-a player like any other, so a single such player waits the least of the waits of all of them, which
-are independent for players of one kind: a side or a party is the same in all of them. When many do
-so the pools are no longer independent: of duels the exact law of a compatibility graph says what
-becomes of the others, of larger matches only a simulation.
+A player who waits in several pools at once plays in the first of them that fills up. Each pool
+treats them like any other player, so the wait of a single such player is the minimum of the waits
+of all of them, which are independent for players of one kind: a side or a party is the same in all
+of them. If many players do so, the pools are no longer independent: for duels the exact law of a
+compatibility graph gives the others' waits, for larger matches only a simulation does.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from evenmatch.lab.advise.pool_theory import KnownClass
 from evenmatch.lab.advise.pools import Floats, PatientPool, PoolModel, ScalingPool, Source, WaitLaw
 
 SHIFT = 0.1
-"""The share of a class that becomes flexible where it is asked who loses."""
+"""The share of a class that becomes flexible when the others' losses are computed."""
 OPTIONS_MAX = 12
-"""Options of a split for which it is computed, the smallest first."""
+"""Most options of a split for which the gain is computed, the smallest first."""
 GRAPH_MAX = 10
-"""Pools of duels up to which it is computed who loses: any set of them may be waiting."""
+"""Most pools of duels for which losses are computed: any set of them may be waiting."""
 PANELS, NODES = 400, 8
 PARTS = 20
-"""Into how many arrays the places of an integral are split, so that each fits into memory."""
+"""Number of arrays into which the points of an integral are split, so that each fits memory."""
 TAIL = 1e-12
 MATCHED_MIN = 1e-6
-"""Below this chance of a match a mean wait would be rounding."""
+"""Below this probability of a match, a mean wait would be only rounding."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,12 @@ class Flexible:
         wait: Its mean wait now, seconds.
         wait_if_flexible: The mean wait of a single such player who becomes flexible.
         source: How both are known.
-        others: Mean waits now, and if a tenth of the class became flexible, by class; empty where
-            only a simulation can say.
+        others: Mean waits now, and if a tenth of the class became flexible, by class; empty if
+            only a simulation can tell.
         others_source: How these are known.
         matched: The share of the class who are matched before they give up, if they do; waits are
             those of players who are matched.
-        matched_if_flexible: The same of the single one.
+        matched_if_flexible: The same for the single flexible player.
     """
 
     who: str
@@ -74,7 +74,7 @@ class Flexible:
 def flexible_players(
     market: Market, rate: float | None, classes: Sequence[KnownClass]
 ) -> list[Flexible]:
-    """Return what flexible players gain, of each split and of the two sides of a duel.
+    """Return the gain of flexible players, for each split and for the two sides of a duel.
 
     Args:
         market: The pools.

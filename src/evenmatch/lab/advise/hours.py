@@ -1,6 +1,6 @@
 """The hours of a day: which meet the target, and what to do about the others.
 
-Each hour is taken as if it lasted; queues settle within minutes, hours change slowly.
+Each hour is treated as a steady state, since queues settle within minutes and hours change slowly.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class HourOfDay:
 
     Args:
         hour: 0 to 23.
-        players_online: How many are online on average in it.
-        wait: The percentile's wait in the smallest pool; None where too few are online.
-        meets: Whether that keeps to the target; None without a target.
-        play_minutes: Where it does not: the minutes into which the same players must come
-            together, so that it does while they last.
+        players_online: Mean number online during it.
+        wait: The percentile's wait in the smallest pool; None if too few are online.
+        meets: Whether that meets the target; None without a target.
+        play_minutes: If it does not: the minutes into which the same players must be concentrated
+            so that it does during them.
     """
 
     hour: int
@@ -42,9 +42,9 @@ class Day:
     Args:
         hours: From midnight.
         shared_minutes: Minutes for which the players of all hours that miss the target could meet
-            it, if they came at one time; None without a target or without such players.
-        needed_mean: Players online on average over the day with whom every hour meets the target;
-            None without a target, and where an hour has no players.
+            it, if they came at the same time; None without a target or without such players.
+        needed_mean: Mean number of players online over the day with which every hour meets the
+            target; None without a target, and if an hour has no players.
     """
 
     hours: tuple[HourOfDay, ...]
@@ -65,12 +65,12 @@ class Day:
 
 
 def day_of(market: Market, players: float, percentile: float, needed: float | None) -> Day | None:
-    """Return the hours of the day, or None where the base does not say them.
+    """Return the hours of the day, or None if the base does not have them.
 
     Args:
         market: The pools.
         players: Players online on average over the day.
-        percentile: The share of players whose wait is asked for.
+        percentile: The share of players that the wait covers.
         needed: Players online with whom every pool meets the target; None without a target.
     """
     weights = market.base.hours
@@ -103,7 +103,7 @@ def _hour(
     wait = None if rate is None else market.pool.waits(market.smallest * rate).quantile(percentile)
     if needed is None:
         return HourOfDay(place, players, wait, None, None)
-    # The number that is needed decides, so that it meets its own target to the last digit.
+    # The needed number decides, so that it meets its own target to the last digit.
     meets = players >= needed * (1.0 - 1e-9)
     is_hopeless = not math.isfinite(needed) or players == 0.0
     minutes = None if meets or is_hopeless else MINUTES * players / needed

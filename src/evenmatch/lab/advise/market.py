@@ -1,8 +1,8 @@
-"""All pools of a game together: how many players online make which waits, and the other way round.
+"""All pools of a game together: waits from the number of players online, and the other way round.
 
-Players go round in a circle: they search, play, pause, and search again. By Little's law the
-players online are the searches per second times the mean length of a round; that arrivals are
-Poisson is an approximation, good where many more are online than wait.
+Players go through a cycle: they search, play, pause, and search again. By Little's law, the players
+online are the searches per second times the mean length of a cycle. Poisson arrivals are an
+approximation, which is good if many more are online than wait.
 
 Source:
     J. D. C. Little, A proof for the queuing formula L = lambda W, Operations Research 9 (1961).
@@ -25,23 +25,23 @@ from evenmatch.lab.advise.pools import Floats, PoolModel, PoolWaits, solve_incre
 DIGITS = 12
 """Digits to which pools of one size count as equal."""
 ROOM = 1e-9
-"""By which part the bounds of a rate are widened, since they are rounded."""
+"""Relative widening of the bounds of a rate, against rounding."""
 HORIZON = 1e12
-"""Seconds beyond which nobody is waited for."""
+"""Seconds after which a wait counts as infinite."""
 
 
 def key_of(share: float) -> float:
-    """Return a share to the digits by which pools of one size are known."""
+    """Return a share rounded so that pools of one size are equal."""
     return float(f"{share:.{DIGITS}g}")
 
 
 @dataclass(frozen=True)
 class Market:
-    """A player base at work in its pools.
+    """The players of a game in its pools.
 
     Args:
-        base: Who plays.
-        pool: What is known about a pool of such players.
+        base: The players.
+        pool: The model of a pool of such players.
     """
 
     base: PlayerBase
@@ -75,7 +75,7 @@ class Market:
         return sum(count for _, count in self.sizes)
 
     def with_splits(self, splits: Sequence[Split]) -> Market:
-        """Return the same players, kept apart otherwise."""
+        """Return the same players with other splits."""
         from msgspec.structs import replace
 
         return Market(replace(self.base, splits=tuple(splits)), self.pool)
@@ -87,11 +87,11 @@ class Market:
         return float(weights @ np.array(values))
 
     def players_online(self, rate: float) -> float:
-        """Return how many are online where so many search per second, all pools together."""
+        """Return how many are online if `rate` search per second, over all pools."""
         return math.fsum(count * self.players_of(share * rate) for share, count in self.sizes)
 
     def players_at(self, rate: float) -> float:
-        """Return the same where the rate may be 0, none is needed, or inf, none is enough."""
+        """Return the same for rates of 0 (none is needed) and inf (no number is enough)."""
         return self.players_online(rate) if 0.0 < rate < math.inf else rate
 
     def players_of(self, rate: float) -> float:
@@ -100,14 +100,14 @@ class Market:
         return rate * (self.base.idle + waits.in_queue + waits.matched * self.base.match_length)
 
     def rate_of(self, players: float) -> float | None:
-        """Return the searches per second of so many players online.
+        """Return the searches per second of a number of players online.
 
-        None where they are too few: that many wait in half-filled pools on average, and none of
-        them plays. With patience it is never None, since everybody who waits goes on some day.
+        None if they are too few: all of them wait in partly filled pools on average, and none
+        plays. With patience it is never None, since every waiting player leaves at some time.
         """
         patience = self.base.patience
         if patience is not None:
-            # A round is the break, and after it a match, or all of the patience in the queue.
+            # A cycle is the break, then either a match, or all of the patience in the queue.
             ends = sorted((patience, self.base.match_length))
             high, low = (players / (self.base.idle + end) for end in ends)
             low, high = low * (1.0 - ROOM), high * (1.0 + ROOM)
@@ -132,7 +132,7 @@ class Market:
         longest = [end for end in ends if end is not None]
         high = max(longest)
         if len(longest) < len(ends):
-            # Some pools never reach the share; together they may.
+            # A pool may never reach the share, although all together do.
             high *= 2.0
             while self.within(rate, high) < share:
                 high *= 2.0
@@ -141,11 +141,11 @@ class Market:
         return solve_increasing(lambda wait: self.within(rate, wait), share, min(longest), high)
 
     def rate_for_all(self, wait: float, share: float) -> float:
-        """Return the rate at which the smallest pool, and so every pool, keeps to a wait."""
+        """Return the rate at which the smallest pool, and so every pool, meets a wait."""
         return self.pool.rate_for(wait, share) / self.smallest
 
     def rate_for_most(self, wait: float, share: float) -> float:
-        """Return the rate at which a share of all players, of whatever pool, keeps to a wait."""
+        """Return the rate at which a share of all players, of whatever pool, meets a wait."""
         least = self.pool.rate_for(wait, share)
         if len(self.sizes) == 1 or not 0.0 < least < math.inf:
             return least / self.smallest
@@ -153,21 +153,21 @@ class Market:
         return solve_increasing(lambda rate: self.within(rate, wait), share, low, high)
 
 
-# The pools one by one: who waits how long in each, and how many players each one needs.
+# The pools one by one: the waits in each, and how many players each one needs.
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95}
 WHOLE = "everybody"
-"""The name of the one pool of players whom nothing keeps apart."""
+"""The name of the only pool, if there are no splits."""
 
 
 @dataclass(frozen=True)
 class WaitFigures:
-    """Waits in seconds; None where nobody is ever matched, or too few are.
+    """Waits in seconds; None if nobody is ever matched, or too few are.
 
     Args:
         mean: Mean of those who are matched.
         p50, p90, p95: Seconds within which this share of all players is matched.
-        wait: The same for the percentile that was asked for.
+        wait: The same for the requested percentile.
         matched: Share of players who are matched before they give up.
     """
 
@@ -189,7 +189,7 @@ class SplitPool:
     Args:
         name: Its options, `eu / ranked`.
         share: Its share of all players.
-        rate: Players per second who search in it; None where too few are online.
+        rate: Players per second who search in it; None if too few are online.
         players_online: Its players online.
         figures: Its waits.
         needs: Players online in the whole game with whom this pool meets the target; None without
@@ -216,7 +216,7 @@ class SplitPool:
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number, or None where it is infinite."""
+    """Return a number, or None if it is infinite."""
     return None if value is None or math.isinf(value) else value
 
 
@@ -245,8 +245,8 @@ def figures_at(market: Market, share: float, rate: float | None, percentile: flo
     Args:
         market: The pools.
         share: Of the pool.
-        rate: Searches per second of the whole game; None where too few are online.
-        percentile: What is asked for besides p50, p90 and p95.
+        rate: Searches per second of the whole game; None if too few are online.
+        percentile: The percentile in addition to p50, p90 and p95.
     """
     if rate is None:
         return NOTHING
@@ -268,7 +268,7 @@ def pooled_figures(market: Market, rate: float | None, percentile: float) -> Wai
 def cells_of(
     market: Market, rate: float | None, percentile: float, target_wait: float | None
 ) -> list[SplitPool]:
-    """Return all pools at a rate of searches of the whole game, as their splits list them."""
+    """Return all pools at a rate of searches of the whole game, in the order of their splits."""
     known: dict[float, tuple[float | None, WaitFigures, float, float | None]] = {}
     cells = []
     for name, share in names_of(market):
@@ -289,7 +289,7 @@ def cells_of(
 def _needs(
     market: Market, share: float, percentile: float, target_wait: float | None
 ) -> float | None:
-    """Return how many must be online in the whole game so that one pool meets the target."""
+    """Return how many must be online in the whole game for one pool to meet the target."""
     if target_wait is None:
         return None
     rate = market.pool.rate_for(target_wait, percentile) / share

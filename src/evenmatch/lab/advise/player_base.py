@@ -1,4 +1,4 @@
-"""Whom a game has: who is online, how they are split up, and what they need for a match."""
+"""The players of a game: who is online, how they are split, and what they need for a match."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ANY = "any"
 SLACK = 1e-6
 """How far shares may be from a sum of 1."""
 SHARE_MIN = 1e-9
-"""The least share that is not 0: a player of all who live."""
+"""The least share above 0: one player of all people alive."""
 SEATS_MAX = 1_000
 OPTIONS_MAX = 1_000
 CELLS_MAX = 10_000
@@ -27,7 +27,7 @@ SECONDS_MAX = 1e9
 SECONDS_MIN = 1e-6
 """The least patience, and the least time of a match and the break after it."""
 SHOWN = 64
-"""Characters of a wrong name that an error repeats."""
+"""Most characters of a wrong name that an error repeats."""
 
 
 class Split(msgspec.Struct, frozen=True):
@@ -44,7 +44,7 @@ class Split(msgspec.Struct, frozen=True):
 
     @classmethod
     def even(cls, name: str, count: int) -> Split:
-        """Return a split into so many equal options, named 1, 2, 3, ...
+        """Return a split into equal options, named 1, 2, 3, ...
 
         >>> Split.even("modes", 2).shares
         {'1': 0.5, '2': 0.5}
@@ -57,7 +57,7 @@ class Split(msgspec.Struct, frozen=True):
 
 
 def name_of(split: str, option: str) -> str:
-    """Return what people call an option of a split; a number says little without the split.
+    """Return the name of an option for people; a number needs the name of its split.
 
     >>> name_of("region", "eu"), name_of("mode", "3")
     ('eu', 'mode 3')
@@ -101,7 +101,7 @@ class PlayerBase(msgspec.Struct, frozen=True, kw_only=True):
     hours: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be."""
+        """Refuse impossible values."""
         _check_names(self)
         _check_match(self)
         _check_splits(self.splits)
@@ -118,7 +118,7 @@ class PlayerBase(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_plain(self) -> bool:
-        """Return whether any players who wait can play: no parties, roles or sides."""
+        """Return whether any waiting players can play together: no parties, roles or sides."""
         return not (self.has_parties or self.roles or self.sides)
 
     @property
@@ -136,7 +136,7 @@ def check_shares(what: str, shares: Iterable[float]) -> None:
     """Refuse shares that are negative or do not sum to 1.
 
     Raises:
-        ConfigError: They cannot be shares; the sentence says which, or the sum.
+        ConfigError: They cannot be shares; the message names the wrong one, or the sum.
     """
     found = list(shares)
     for share in found:
@@ -160,7 +160,7 @@ def _seconds(what: str, value: float, *, least: float) -> None:
 
 
 def _check_names(base: PlayerBase) -> None:
-    """Refuse names that no line of a scenario or of an answer can hold."""
+    """Refuse names that do not fit into a line of a scenario or of an answer."""
     options = (name for split in base.splits for name in (split.name, *split.shares))
     for name in (*options, *base.roles, *base.role_shares, *base.sides):
         if not name.isprintable():
@@ -223,7 +223,7 @@ def _check_parties(base: PlayerBase) -> None:
 
 
 def role_set(name: str, roles: Mapping[str, int]) -> tuple[str, ...]:
-    """Return the roles that `tank`, `tank+healer` or `any` mean.
+    """Return the roles that `tank`, `tank+healer` or `any` stand for.
 
     Raises:
         ConfigError: A role is unknown or named twice.

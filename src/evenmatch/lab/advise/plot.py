@@ -1,4 +1,4 @@
-"""An advice drawn: waits over players online, and what each split adds to the players needed."""
+"""Plots of an advice: waits against players online, and the players that each split adds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 POINTS = 60
 REACH = 8.0
-"""How far from the answer the curves go, down and up."""
+"""Range of the curves, as a factor below and above the answer."""
 SHARES = {0.5: "half below", 0.9: "90 % below", 0.95: "95 % below"}
 SECOND, MINUTE, HOUR, DAY = 1.0, 60.0, 3_600.0, 86_400.0
 Spans = tuple[tuple[float, float, float], ...]
@@ -31,7 +31,7 @@ SPANS: Spans = (
     (HOUR, 1.0, 12.0),
     (DAY, 1.0, 1e5),
 )
-"""Units in which waits are marked, and from how many to how many."""
+"""Units for waits on an axis, each with its range."""
 LADDERS = ((1, 2, 3, 5), (1, 3), (1,))
 """Marks of an axis in each power of ten of a unit, from many to few."""
 TICKS_MAX = 9
@@ -39,10 +39,10 @@ FORMATS = (".svg", ".png")
 
 
 def check_plot(path: Path) -> None:
-    """Refuse a plot that cannot be drawn, before the work rather than after it.
+    """Refuse a plot that cannot be drawn, before the work instead of after it.
 
     Raises:
-        ConfigError: The file's name says neither SVG nor PNG.
+        ConfigError: The file's name ends neither in .svg nor in .png.
         NotSupported: Drawing needs packages that are not installed.
     """
     if path.suffix.lower() not in FORMATS:
@@ -54,11 +54,11 @@ def write_plot(advice: Advice, path: Path) -> bool:
     """Draw an advice into a file.
 
     Args:
-        advice: What is drawn.
+        advice: The advice.
         path: Ends in .svg or .png.
 
     Returns:
-        Whether there was anything to draw: not where waits grow for ever, or too few are online.
+        Whether there was anything to draw: not if waits grow for ever, or too few are online.
 
     Raises:
         ConfigError: The file cannot be written.
@@ -139,14 +139,14 @@ def _line(
     label: str,
     dashed: bool = False,
 ) -> None:
-    """Draw a curve where there is a wait above 0, which a logarithmic axis can show."""
+    """Draw a curve over the waits above 0, which a logarithmic axis can show."""
     known = [value if value else math.nan for value in waits]
     if not all(math.isnan(value) for value in known):
         axes.plot(online, known, color=color, label=label, ls="--" if dashed else "-")
 
 
 def round_waits(low: float, high: float) -> list[float]:
-    """Return round waits between two, in seconds, to mark an axis with.
+    """Return round waits in a range, in seconds, for the marks of an axis.
 
     >>> [time_text(each) for each in round_waits(0.7, 5_000.0)]
     ['1 s', '3 s', '10 s', '30 s', '1 min', '3 min', '10 min', '30 min', '1 h']
@@ -155,7 +155,7 @@ def round_waits(low: float, high: float) -> list[float]:
 
 
 def round_counts(low: float, high: float) -> list[float]:
-    """Return round numbers of players between two, to mark an axis with.
+    """Return round numbers of players in a range, for the marks of an axis.
 
     >>> round_counts(17.0, 240.0)
     [20.0, 30.0, 50.0, 100.0, 200.0]

@@ -1,4 +1,4 @@
-"""A pool as a scenario: what `evenmatch simulate` needs to go on where theory ends."""
+"""A pool as a scenario: the input of `evenmatch simulate` beyond the limits of theory."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ TICKETS_MIN, TICKETS_MAX = 5_000, 20_000
 WARMUP = 0.2
 """Share of a run that is simulated and not counted, while the pool fills up."""
 SEEN_MIN = 50
-"""Tickets of a run that must insist on a side, so that what they wait is a figure."""
+"""Tickets of a run that must insist on a side before their waits are reported."""
 FIRST_COME_MAX = 5
-"""Players of a team with parties up to which `first_come` is taken; it knows no roles either."""
+"""Largest team with parties for which `first_come` is used; it does not support roles either."""
 PARTY_TRIES = 10_000
-"""Draws of a party's roles until they fit into one team."""
+"""Most draws of a party's roles until they fit into one team."""
 TAKES = "takes"
-"""The attribute that says which roles a player takes, so that waits can be told apart by it."""
+"""The attribute with the roles that a player takes, by which waits are split."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class PoolScenario:
     """One pool to simulate.
 
     Args:
-        base: Who plays.
+        base: The players.
         rate: Players per second of the pool, > 0.
-        name: What the pool is called.
-        seed: Of all chance.
+        name: Name of the pool.
+        seed: Of all randomness.
     """
 
     base: PlayerBase
@@ -52,10 +52,9 @@ class PoolScenario:
 
     @property
     def by(self) -> str | None:
-        """Return the attribute that tells the classes of players apart; None if there are none.
+        """Return the attribute that distinguishes the classes of players; None if there is none.
 
-        Nor does it tell sides apart where hardly anybody insists on one, since some runs have no
-        such player.
+        None also if hardly anybody insists on a side, since some runs would have no such player.
         """
         base = self.base
         if base.roles:
@@ -67,7 +66,7 @@ class PoolScenario:
 
     @property
     def tickets(self) -> int:
-        """Return how many tickets come in one run."""
+        """Return the number of tickets of one run."""
         count = MATCHES * self.base.seats / self._mean_size
         return round(min(max(count, TICKETS_MIN), TICKETS_MAX))
 
@@ -153,7 +152,7 @@ class PoolScenario:
                     yield place + 1, "" if side == ANY else side, tickets
 
     def csv(self, child: int = 0) -> str | None:
-        """Return the rows of a run's arrivals; None where the scenario draws them itself.
+        """Return the rows of a run's arrivals; None if the scenario draws them itself.
 
         Args:
             child: Which child of the seed draws them.
@@ -180,7 +179,7 @@ class PoolScenario:
         return "\n".join(lines) + "\n"
 
     def label(self, group: str) -> str:
-        """Return what people call a group of players, by its name in `--by`."""
+        """Return the name of a group of players for people, from its name in `--by`."""
         if self.by == "size":
             return "solo" if group == "1" else f"party of {group}"
         if self.by == "side":
@@ -188,7 +187,7 @@ class PoolScenario:
         return "any role" if group == ANY else group
 
     def _party_roles(self, rng: np.random.Generator, size: int) -> list[str]:
-        """Draw what the players of a party take, so that they fit into one team."""
+        """Draw the roles of a party's players so that they fit into one team."""
         base = self.base
         names = list(base.role_shares)
         probabilities = _probabilities(list(base.role_shares.values()))

@@ -1,4 +1,4 @@
-"""The simulation where theory ends: one pool, the longest waiting first, in several runs."""
+"""The simulation of a pool beyond theory: the longest waiting first, in several runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Mapper = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 @dataclass(frozen=True)
 class MeanInterval:
-    """A figure with the half-width of its 95 % confidence interval; None where there is none."""
+    """A figure with the half-width of its 95 % confidence interval; None if there is none."""
 
     value: float | None
     half_width: float | None
@@ -35,7 +35,7 @@ class MeanInterval:
 
 @dataclass(frozen=True, eq=False)
 class EmpiricalWaits:
-    """The law of waits that were seen.
+    """The empirical law of simulated waits.
 
     Args:
         waits: In ascending order, seconds at a rate of one player per second.
@@ -57,12 +57,12 @@ class EmpiricalWaits:
 
 @dataclass(frozen=True)
 class SimulatedPool:
-    """What the runs came to.
+    """The results of the runs.
 
     Args:
-        policy: That decided.
+        policy: The policy.
         rate: Players per second.
-        runs: How many runs.
+        runs: Number of runs.
         players: Players counted in all of them.
         figures: `mean`, `p50`, `p90`, `p95`, `wait` (of the percentile) in seconds, and
             `matched`; quantiles are of all players, matched or not.

@@ -1,4 +1,4 @@
-"""What theory says about a pool of such players, and where it ends."""
+"""The theory of a pool of a game's players, and its limits."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class StabilityCondition:
     Args:
         about: `parties`, `roles` or `sides`.
         text: The condition in words.
-        margin: What is left of it at one player per second, as `role_stability` counts players or
-            `team_stability` parties; a queue is stable if all are > 0.
-        players: The same as the share of all players who would have to be of another class for
-            nothing to be left; so conditions of all kinds can be compared.
+        margin: Its slack at one player per second, in the units of `role_stability` (players) or
+            `team_stability` (parties); a queue is stable if all are > 0.
+        players: The same as the share of all players who would have to change class for a slack
+            of 0, so that conditions of all kinds can be compared.
     """
 
     about: str
@@ -40,10 +40,10 @@ class Stability(NamedTuple):
 
 @dataclass(frozen=True)
 class PoolStatement:
-    """What is known of one figure.
+    """The status of one figure.
 
     Args:
-        figure: What it is about: `waits`, `stability`, `players online`.
+        figure: Its subject: `waits`, `stability`, `players online`.
         source: How it is known.
         text: The reason, in a sentence.
     """
@@ -55,16 +55,16 @@ class PoolStatement:
 
 @dataclass(frozen=True)
 class PoolEvidence:
-    """A pool, and how much of it is certain.
+    """A model of a pool, and how certain it is.
 
     Args:
-        pool: Its waits; None where they grow for ever.
-        stable: Whether waits stay finite; None where theory cannot say.
+        pool: Its waits; None if they grow for ever.
+        stable: Whether waits stay finite; None if theory cannot tell.
         margins: The conditions for that, the tightest first.
-        statements: What is exact, what a bound, what an estimate.
+        statements: What is exact, what is a bound, what is an estimate.
         classes: Mean wait and law of each class of players at one player per second in all, with
-            its share; empty where they are not known apart.
-        growth: Of all players who come, the share who can never be placed; None where stable.
+            its share; empty if they are not known separately.
+        growth: Share of all arriving players who can never be placed; None if stable.
     """
 
     pool: PoolModel | None
@@ -98,7 +98,7 @@ class KnownClass:
 
 
 def known_of(base: PlayerBase) -> PoolEvidence:
-    """Return what theory says about one pool of such players."""
+    """Return the theory of one pool of such players."""
     if base.is_plain:
         return _plain(base)
     groups = [
@@ -117,7 +117,7 @@ def known_of(base: PlayerBase) -> PoolEvidence:
 
 
 def pool_as_if(base: PlayerBase) -> PoolModel:
-    """Return the pool as if everybody came alone and could play with everybody."""
+    """Return the pool as if all players were solos and could play together."""
     return _any_of(base, base.seats)
 
 
@@ -146,7 +146,7 @@ def _closed_loop() -> PoolStatement:
 
 
 def _one_size(base: PlayerBase) -> PoolEvidence | None:
-    """Return what is known where all come in parties of one size; None if they do not."""
+    """Return the theory for parties of one size; None if sizes differ."""
     sizes = [place + 1 for place, share in enumerate(base.parties) if share > 0.0]
     if len(sizes) > 1:
         return None
@@ -166,7 +166,7 @@ def _one_size(base: PlayerBase) -> PoolEvidence | None:
 
 
 def _any_of(base: PlayerBase, count: int, size: int = 1) -> PatientPool | ScalingPool:
-    """Return the pool whose matches are any so many parties of a size."""
+    """Return the pool whose matches are any `count` parties of one size."""
     if base.patience is not None:
         return PatientPool(count, base.patience, size)
     from evenmatch.theory.k_player import k_player
@@ -220,7 +220,7 @@ def _duel_sides(base: PlayerBase) -> PoolEvidence:
 
 
 def _stability_only(base: PlayerBase, groups: list[str]) -> PoolEvidence:
-    """Return margins, the bound of the mean, and waits as if everybody could play together."""
+    """Return margins, the bound on the mean, and waits as if all could play together."""
     readers = {"parties": _party_margins, "roles": _role_margins, "sides": _side_margins}
     found = [readers[name](base) for name in groups]
     margins = tuple(sorted((m for each in found for m in each.margins), key=lambda m: m.players))
@@ -228,7 +228,7 @@ def _stability_only(base: PlayerBase, groups: list[str]) -> PoolEvidence:
     is_short = bool(margins) and margins[0].margin <= 0.0
     if is_short and (base.patience is None or growth >= 1.0 - SLACK):
         return PoolEvidence(None, False, margins, growth=growth)
-    # Conditions of parties, roles and sides are each necessary; together they may not suffice.
+    # The conditions on parties, roles and sides are each necessary; jointly they may not suffice.
     is_decided = len(groups) == 1 and found[0].growth is not None
     what = " and ".join(groups)
     if base.patience is not None:
@@ -251,7 +251,7 @@ def _stability_only(base: PlayerBase, groups: list[str]) -> PoolEvidence:
 def _bounded(
     base: PlayerBase, what: str, margins: tuple[StabilityCondition, ...], *, is_decided: bool
 ) -> PoolEvidence:
-    """Return the bound of the mean without patience, and the law of the plain pool."""
+    """Return the bound on the mean without patience, and the law of the plain pool."""
     from evenmatch.theory.stability import least_pool
 
     sizes = [place + 1 for place, share in enumerate(base.parties) if share > 0.0]
@@ -291,7 +291,7 @@ def _party_margins(base: PlayerBase) -> Stability:
     found = team_stability(k=size, rates=tuple(rates))
     margins = []
     for each in found.margins:
-        # A player who comes in another size of party changes the margin by the difference of both.
+        # A player who changes to another party size changes the margin by the difference of both.
         by_player = [0.0, *(x / (place + 1) for place, x in enumerate(each.coefficients))]
         margin, reach = float(each.margin), max(by_player) - min(by_player)
         margins.append(StabilityCondition("parties", per_100(each.text), margin, margin / reach))

@@ -1,8 +1,8 @@
-"""What is known about one pool: the wait of a random player at a given rate.
+"""The model of one pool: the wait of a random player at a given rate.
 
-Without patience all times of a pool are inversely proportional to its rate, so that one law, at a
-rate of one player per second, says it all. Players who give up after a time of their own set a
-scale, and then each rate has a law of its own.
+Without patience, all times of a pool are inversely proportional to its rate, so that one law, at a
+rate of one player per second, is enough. Patience sets a time scale of its own, and then each rate
+has its own law.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Source = Literal["exact", "bound", "estimate", "simulated"]
-"""How a figure is known: `exact`, from theory; `bound`, no rule makes it less; `estimate`, as if
-everybody could play with everybody; `simulated`, with an interval."""
+"""How a figure is known: `exact`, from theory; `bound`, a lower bound under any rule; `estimate`,
+as if all players could play together; `simulated`, with an interval."""
 RATE_MIN, RATE_MAX = 1e-9, 1e9
-"""Players per second between which a pool's rate is looked for."""
+"""Bounds, in players per second, of a search for a pool's rate."""
 ROUNDS_MAX = 200
 PRECISION = 1e-13
 NO_WAIT = 1e-12
-"""Part of the mean below which a wait is none."""
+"""Waits below this share of the mean count as 0."""
 
 
 class WaitLaw(Protocol):
@@ -44,14 +44,14 @@ class WaitLaw(Protocol):
 
 @dataclass(frozen=True)
 class PoolWaits:
-    """The wait of a random player of a pool; it is 0 for who completes a match.
+    """The wait of a random player of a pool; it is 0 for a player who completes a match.
 
     Args:
         mean: Mean wait of those who are matched, seconds.
-        in_queue: Mean time in the queue of everybody, matched or not, seconds.
+        in_queue: Mean time in the queue of all players, matched or not, seconds.
         matched: Share of players who are matched before they give up.
-        law: Of the waits of those who are matched, at the rate `scale`.
-        scale: By which its times are divided.
+        law: The law of the waits of matched players, at the rate `scale`.
+        scale: Divisor of the times of `law`.
     """
 
     mean: float
@@ -65,12 +65,12 @@ class PoolWaits:
         if share >= self.matched:
             return None if self.matched < 1.0 else math.inf
         found = self.law.quantile(share / self.matched) / self.scale
-        # Where exactly this share never waits, rounding must not make it wait a little.
+        # If exactly this share never waits, rounding must not turn 0 into a short wait.
         return found if found > NO_WAIT * self.mean else 0.0
 
 
 class PoolModel(Protocol):
-    """A pool of players that come at any rate."""
+    """A pool of players who arrive at any rate."""
 
     @property
     def of_mean(self) -> Source:
@@ -83,7 +83,7 @@ class PoolModel(Protocol):
         ...
 
     def waits(self, rate: float) -> PoolWaits:
-        """Return the waits at so many players per second, > 0."""
+        """Return the waits at a rate of players per second, > 0."""
         ...
 
     def within(self, rates: Floats, wait: float) -> Floats:
@@ -116,12 +116,12 @@ class ScalingPool:
     _quantiles: dict[float, float] = field(default_factory=dict, compare=False, repr=False)
 
     def waits(self, rate: float) -> PoolWaits:
-        """Return the waits at so many players per second."""
+        """Return the waits at a rate of players per second."""
         mean = self.mean / rate
         return PoolWaits(mean, mean, 1.0, self, rate)
 
     def cdf(self, seconds: Floats) -> Floats:
-        """Return the probabilities of waiting at most so long at a rate of 1."""
+        """Return the probabilities of waiting at most `seconds`, at a rate of 1."""
         return self.law.cdf(seconds)
 
     def quantile(self, p: float) -> float:
@@ -136,14 +136,14 @@ class ScalingPool:
         return self.law.cdf(rates * wait)
 
     def rate_for(self, wait: float, share: float) -> float:
-        """Return the quantile at a rate of 1 over the wait that is asked for."""
+        """Return the quantile at a rate of 1 divided by `wait`."""
         found = self.quantile(share)
         return found / wait if found > NO_WAIT * self.mean else 0.0
 
 
 @dataclass(frozen=True)
 class PatientPool:
-    """A pool whose players give up after exponential times, and any of whom can play together.
+    """A pool whose players give up after exponential times; any of them can play together.
 
     Args:
         k: Parties of a match.
@@ -163,13 +163,13 @@ class PatientPool:
     _known: dict[float, PoolWaits] = field(default_factory=dict, compare=False, repr=False)
 
     def waits(self, rate: float) -> PoolWaits:
-        """Return the waits at so many players per second."""
+        """Return the waits at a rate of players per second."""
         found = self._known.get(rate)
         if found is None:
             seen = self._chain(rate)
             matched, in_queue = seen.matched, seen.in_queue
             if matched > self.matched_max:
-                # Whoever is not matched gives up, after all of their patience on average.
+                # A player who is not matched gives up, after their whole patience on average.
                 matched, in_queue = self.matched_max, (1.0 - self.matched_max) * self.patience
             found = self._known[rate] = PoolWaits(seen.mean, in_queue, matched, seen)
         return found
@@ -179,7 +179,7 @@ class PatientPool:
         return np.array([self._within(float(rate), wait) for rate in rates])
 
     def rate_for(self, wait: float, share: float) -> float:
-        """Return the rate; more players always wait less."""
+        """Return the rate by a search, since waits fall as the rate grows."""
         if share >= self.matched_max:
             return math.inf
         if self._within(RATE_MIN, wait) >= share:
@@ -196,9 +196,9 @@ class PatientPool:
         return self._chain(rate).law_of_the_patient
 
     def _chain(self, rate: float) -> PatientWaits:
-        """Return what theory says at so many players per second.
+        """Return the theory at a rate of players per second.
 
-        A rate that theory refuses counts as the nearest one that it accepts: so thin a pool
+        A rate that theory refuses is replaced by the nearest one that it accepts: so thin a pool
         matches hardly anybody, and so full a pool everybody at once.
         """
         from evenmatch.theory import rates
@@ -215,10 +215,10 @@ class PatientPool:
 def solve_increasing(
     function: Callable[[float], float], wanted: float, low: float, high: float
 ) -> float:
-    """Return where an increasing function reaches a value, to 13 digits.
+    """Return the argument at which an increasing function reaches a value, to 13 digits.
 
-    It draws a straight line between the ends of a bracket, and halves the bracket where that
-    gains little (the Illinois rule).
+    It interpolates linearly between the ends of a bracket, with the correction of the Illinois
+    rule if that gains little.
 
     Args:
         function: Increasing between the ends.

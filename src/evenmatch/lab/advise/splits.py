@@ -1,4 +1,4 @@
-"""What each split costs: the players whom the game would need without it."""
+"""The cost of each split: the players that the game would save without it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from evenmatch.lab.advise.market import Market, finite
 from evenmatch.lab.advise.player_base import PlayerBase, Split
 
 DROPPED_MAX = 50
-"""Options of a split that are dropped one by one, the smallest first."""
+"""Most options of a split that are dropped one by one, the smallest first."""
 SHARED_MAX = 6
-"""Options of a split that are simulated together."""
+"""Most options of a split that are simulated together."""
 
 
 @dataclass(frozen=True)
 class PlayersNeeded:
-    """What a game needs so that no pool waits longer than a target, and what it has otherwise.
+    """The players that a game needs so that no pool exceeds a target, and its waits now.
 
     Args:
-        players_online: Players online so that every pool meets the target; inf if none is enough.
+        players_online: Players online with which every pool meets the target; inf if none is
+            enough.
         saves_players: How many fewer these are than with all splits.
         wait: The percentile's wait in the smallest pool, with the players who are online now.
     """
@@ -48,11 +49,11 @@ class SplitEffect:
     """One split, and the game without it.
 
     Args:
-        name: What it is called.
-        options: How many it has.
-        without: The game where its players are together.
+        name: Its name.
+        options: The number of its options.
+        without: The game with the players of this split pooled.
         dropped: The game without one option, whose players go to the others in proportion; the
-            smallest options first, and of equal ones only one.
+            smallest options first, and only one of equal ones.
     """
 
     name: str
@@ -72,13 +73,13 @@ class SplitEffect:
 
 @dataclass(frozen=True)
 class Goal:
-    """What is asked of every pool.
+    """The goal of every pool.
 
     Args:
-        wait: Seconds within which a share of its players is matched.
+        wait: Seconds within which a share of its players should be matched.
         percentile: That share.
         players: Players online now.
-        needed: Players online with whom every pool reaches it.
+        needed: Players online with which every pool reaches the goal.
     """
 
     wait: float
@@ -88,7 +89,7 @@ class Goal:
 
 
 def split_effects(market: Market, goal: Goal) -> list[SplitEffect]:
-    """Return what each split costs, the costliest first."""
+    """Return the cost of each split, the costliest first."""
     splits = market.base.splits
     effects = []
     for place, split in enumerate(splits):
@@ -117,7 +118,7 @@ def _droppable(split: Split) -> Sequence[str]:
     """Return options of different sizes, the smallest first; none of a split with one option."""
     if len(split.shares) < 2:
         return []
-    # The last of equal options: who says "the third mode" means the newest.
+    # The last of equal options, since "the third mode" is usually the newest.
     by_share = {share: option for option, share in split.shares.items()}
     return [by_share[share] for share in sorted(by_share)][:DROPPED_MAX]
 
@@ -129,13 +130,13 @@ def _without(split: Split, option: str) -> Split:
 
 
 def shared_split(base: PlayerBase, effects: Sequence[SplitEffect]) -> Split | None:
-    """Return the split of which a simulation can show who loses by players who take any option.
+    """Return the split for which a simulation can show who loses by players who take any option.
 
-    It is the costliest one. Of duels theory knows that; None too where a simulation would not do.
+    It is the costliest one. For duels, theory has the answer; None too if no simulation fits.
 
     Args:
-        base: Who plays.
-        effects: What each split costs, the costliest first.
+        base: The players.
+        effects: The cost of each split, the costliest first.
     """
     if not (effects and base.is_plain and base.patience is None and base.seats > 2):
         return None
@@ -145,10 +146,10 @@ def shared_split(base: PlayerBase, effects: Sequence[SplitEffect]) -> Split | No
 
 # Where to cut the levels of players into zones.
 #
-# Each zone is a pool of its own. Where players do not give up, the place of a cut does not change
-# the mean wait over all of them: a pool of any size holds as many waiting players on average. It
-# changes who waits: the smallest zone waits longest, so that the best cut makes it as large as it
-# can be. (`theory.zone_cuts` is about duels with flexible players, and tries every way to cut.)
+# Each zone is a pool of its own. If players do not give up, the place of a cut does not change the
+# mean wait over all of them: a pool of any size holds as many waiting players on average. It
+# changes who waits: the smallest zone waits longest, so the best cut makes it as large as possible.
+# (`theory.zone_cuts` is about duels with flexible players, and tries every way to cut.)
 
 Floats = NDArray[np.float64]
 
@@ -158,10 +159,10 @@ class ZonePlan:
     """The best cut into a number of zones.
 
     Args:
-        zones: How many.
+        zones: Number of zones.
         first_levels: The lowest level of each zone but the first, counted from 1.
         shares: The share of players in each zone.
-        players_online: Players online with whom every zone of every pool meets the target.
+        players_online: Players online with which every zone of every pool meets the target.
         wait: The percentile's wait in the smallest one, with the players who are online now.
     """
 
@@ -183,7 +184,7 @@ class ZonePlan:
 
 
 def best_cuts(market: Market, goal: Goal) -> list[ZonePlan]:
-    """Return the best cut into 2, 3, ... zones, as many as the base asks for."""
+    """Return the best cut into 2, 3, ... zones, up to the number in the base."""
     base = market.base
     if not base.levels:
         return []
@@ -209,9 +210,9 @@ def _cut(market: Market, goal: Goal, zones: int) -> ZonePlan:
 
 
 def even_cut(levels: tuple[float, ...], zones: int) -> tuple[int, ...]:
-    """Return where to cut a row into zones so that the smallest sum is as large as it can be.
+    """Return where to cut a row into zones so that the smallest sum is as large as possible.
 
-    Of equally good cuts it takes the one with the least sum of squares.
+    Of equally good cuts, the one with the least sum of squares is taken.
 
     Args:
         levels: Shares by level.
@@ -232,7 +233,7 @@ def even_cut(levels: tuple[float, ...], zones: int) -> tuple[int, ...]:
         least = np.array(
             [np.minimum(least[: j + 1], sums[j] - sums[: j + 1]).max() for j in range(len(sums))]
         )
-    # The sums are rounded, and a zone as small as the bound must not be lost by that.
+    # Sums are rounded; a zone exactly as small as the bound must not be lost.
     return _least_squares(sums, zones, float(least[-1]) - 1e-12)
 
 

@@ -1,4 +1,4 @@
-"""A trace without the people: what could name somebody becomes a hash under a key thrown away.
+"""A trace without identities: whatever could identify a person becomes a hash; its key is deleted.
 
 - Ids of players and tickets, and all texts in attributes, become hashes. Equal texts stay equal,
   so that rules such as `same`, `avoid` and `household_limit` still mean the same.
@@ -34,7 +34,7 @@ PLAIN = ("side",)
 
 
 class Disguise:
-    """Hashes under one key; a new one each time.
+    """Hashes with one key, which is new for each object.
 
     Args:
         queues: Whose rules and criteria say which attributes stay.
@@ -54,11 +54,11 @@ class Disguise:
         self._regions = {each.attribute for each in given if form_of(each) is Form.PLACES}
 
     def hide(self, text: str) -> str:
-        """Return the hash that stands for a text; with its letter in front it is never a number."""
+        """Return the hash of a text; its leading letter keeps it from being read as a number."""
         return "h" + blake2b(text.encode(), key=self._key, digest_size=HASH_BYTES).hexdigest()
 
     def ticket(self, ticket: NewTicket) -> NewTicket:
-        """Return a ticket without names; its own id is the caller's to hide."""
+        """Return a ticket without names; the caller hides the ticket's own id."""
         players = tuple(
             [
                 Player(self.hide(p.id), p.rating, self._facts(p.attributes), p.roles)
@@ -107,12 +107,12 @@ class Disguise:
 
 # Numbers of an anonymised trace: rounded, so that most are shared by many players.
 #
-# An exact rating is as good as a name to whoever knows the game's ladder. So each number that the
-# queues compare is rounded to a hundredth of how far apart people are in it, which changes no
-# limit by much, and it is told how many are still alone with theirs.
+# For anyone who knows the game's ladder, an exact rating is as good as a name. So each number that
+# the queues compare is rounded to a hundredth of its range among the players, which hardly changes
+# any limit, and the report says how many players are still unique in it.
 
 LEVELS = 100
-"""Steps between the lowest and the highest, a twentieth at either end left out."""
+"""Steps between the lowest and the highest value, without a twentieth at either end."""
 RATING, DEVIATION = "rating", "rating_deviation"
 
 
@@ -154,7 +154,7 @@ class Rounding:
 
 
 def alone(tickets: Iterable[NewTicket]) -> tuple[int, int]:
-    """Return how many players are the only one with their rating, and how many have one."""
+    """Return how many players are the only one with their rating, and how many have a rating."""
     ratings: dict[str, float] = {}
     for ticket in tickets:
         ratings |= {p.id: p.rating.mean for p in ticket.players if p.rating is not None}
@@ -177,7 +177,7 @@ def numbers_in(ticket: NewTicket) -> Iterable[tuple[str, float]]:
 
 
 def step_of(values: list[float]) -> float:
-    """Return 1, 2 or 5 times a power of ten: about a hundredth of how far apart values are.
+    """Return 1, 2 or 5 times a power of ten: about a hundredth of the range of values.
 
     >>> step_of([1000.0, 1500.0, 2000.0]), step_of([3.0, 3.0])
     (5.0, 0.0)
@@ -191,7 +191,7 @@ def step_of(values: list[float]) -> float:
 
 
 def rounded(value: float, step: float) -> float:
-    """Return the nearest multiple of a step; the value itself where there is none.
+    """Return the nearest multiple of a step; the value itself if the step is 0.
 
     >>> rounded(1503.7, 5.0), rounded(0.123456, 0.02)
     (1505.0, 0.12)

@@ -31,7 +31,7 @@ from evenmatch.model.scenario import ARRIVALS_MAX
 from evenmatch.model.ticket import NewTicket, Value, attribute_of
 
 KEYS_MOST = 100
-"""Keys of one map that become columns; larger maps, such as whom players met, are left out."""
+"""Most keys of a map that become columns; larger maps, such as players met, are left out."""
 COLUMNS_MOST = 900
 RESERVED = ("ticket", "at", "size", "player", "queues", "side", "roles", "leaves_at")
 RATING = ("rating", "rating_deviation")
@@ -50,9 +50,9 @@ class ExportedTicket(msgspec.Struct):
 
 
 class Trace(msgspec.Struct):
-    """What a journal still holds: tickets in the order of acceptance, matches, and the queues.
+    """The content of a journal: tickets in the order of acceptance, matches, and the queues.
 
-    Matches that were called off are not among them.
+    Void matches are left out.
     """
 
     arrived: dict[str, ExportedTicket] = {}
@@ -66,7 +66,7 @@ def read_trace(data: Path, shard: str, say: Callable[[int, int], None]) -> Trace
     Args:
         data: The directory; its server may run.
         shard: Which shard.
-        say: Told how many records are read, of how many.
+        say: Called with the number of records read, and of all.
 
     Raises:
         ConfigError: There is no such shard, or more tickets than a trace may have.
@@ -208,7 +208,7 @@ def _word(text: str) -> str:
 
 
 def _small_maps(rows: list[Row]) -> set[str]:
-    """Return the maps with few keys: regions, and not the players of the world."""
+    """Return the maps with few keys: of regions, not of players."""
     keys: dict[str, set[str]] = {}
     for row in rows:
         for name in row:

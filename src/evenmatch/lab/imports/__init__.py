@@ -1,5 +1,5 @@
-"""From files of other matchmakers to TOML, with a line of report for everything in them.
+"""From files of other matchmakers to TOML, with a report line for every key in them.
 
-Imports `model`, `criteria`, `rules`, and of `lab` what knows how to draw players for such files:
+Imports `model`, `criteria`, `rules`, and from `lab` the default distributions for such files:
 `rule_set_scenario` and `playfab_draws`. Never reads or writes a file.
 """

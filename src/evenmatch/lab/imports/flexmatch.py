@@ -1,7 +1,7 @@
 """From a FlexMatch rule set, and a matchmaking configuration if there is one, to a configuration.
 
-A queue plays by the rule set itself, so what it says about legal matches is taken exactly; what it
-says about the search of AWS is not, since ours is another one.
+A queue plays by the rule set itself, so its definition of legal matches is kept exactly; its
+settings of AWS's search are not, since ours works differently.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ELSEWHERE = {
     "CreationTime": "it is AWS's own",
     "Tags": "only the GameLift protocol has them",
 }
-"""What of a configuration becomes nothing, and why."""
+"""Keys of a configuration that have no equivalent, and why."""
 
 
 def import_rule_set(
@@ -57,17 +57,17 @@ def import_rule_set(
     name: str = "",
     beside: str = "",
 ) -> ImportResult:
-    """Return what a rule set becomes.
+    """Return the import of a rule set.
 
     Args:
-        text: The rule set, in JSON, or what AWS's API answers about it.
-        options: What it does not say.
+        text: The rule set, in JSON, or the answer of AWS's API with it.
+        options: Settings that it does not have.
         configuration: A matchmaking configuration of AWS, in JSON.
-        name: What the queue is called if neither of them has a name.
+        name: Name of the queue if neither of them has a name.
         beside: The name of the file itself, by which the queue plays; "" to write a clean one.
 
     Raises:
-        ConfigError: There are errors; the message lists them, one a line.
+        ConfigError: There are errors; the message lists them, one per line.
     """
     body = body_of(text)
     if body is not None:
@@ -118,7 +118,7 @@ def body_of(text: bytes) -> bytes | None:
 
 
 class _Settings:
-    """What a configuration says of a queue, or who imports it."""
+    """The settings of a queue, from a configuration or from the options."""
 
     def __init__(self, options: ImportOptions, configuration: bytes | None, name: str) -> None:
         self.values: dict[str, object] = {}
@@ -146,7 +146,7 @@ class _Settings:
 
 
 def _not_said(options: ImportOptions) -> Iterator[ImportLine]:
-    """Yield what only a configuration says."""
+    """Yield settings that only a configuration has."""
     for path, value, key, option in (
         (REQUEST, options.wait_max, "wait_max", "--wait-max"),
         (ACCEPTANCE, options.accept, "accept.seconds", "--accept"),
@@ -204,7 +204,7 @@ def _of_configuration(fields: Fields, lines: dict[str, int]) -> Iterator[ImportL
 
 
 class _Report:
-    """What became of each key of a rule set."""
+    """The report on each key of a rule set."""
 
     def __init__(
         self,

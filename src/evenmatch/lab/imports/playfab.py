@@ -55,16 +55,16 @@ NUMBERS = {
 
 
 def import_queues(text: bytes, options: ImportOptions, beside: str = "") -> ImportResult:
-    """Return what PlayFab queues become.
+    """Return the import of PlayFab queues.
 
     Args:
         text: JSON, in any of the forms in use.
-        options: What it does not say.
+        options: Settings that it does not have.
         beside: The name of the file itself, which a single queue can play by; "" to write a file
             for each queue.
 
     Raises:
-        ConfigError: There are errors; the message lists them, one a line.
+        ConfigError: There are errors; the message lists them, one per line.
     """
     source = read_source(text)
     errors = [each for each in source.findings if each.level == "error"]
@@ -101,7 +101,7 @@ def import_queues(text: bytes, options: ImportOptions, beside: str = "") -> Impo
 
 
 class _QueueImport:
-    """One queue on its way."""
+    """The import of one queue."""
 
     def __init__(self, queue: PlayFabQueue, source: QueueText, options: ImportOptions) -> None:
         self._queue = queue

@@ -1,7 +1,7 @@
-"""Which rules of PlayFab have a kind of ours that says the same, or nearly.
+"""Rules of PlayFab for which one of our kinds means the same, or nearly the same.
 
-Our kinds compare players, go with every policy, and only widen. So a rule is the same only where
-tickets are single players, everybody has its attribute, and its expansion only loosens it.
+Our kinds compare players, work with every policy, and only widen. So a rule means the same only if
+tickets are single players, all have its attribute, and its expansion only loosens it.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ TEAMS = kind_with(Form.NUMBERS, NumberGap.TEAMS)
 WORD, SETS = kind_with(Form.WORD), kind_with(Form.SETS)
 PLACES, PARTIES = kind_with(Form.PLACES), kind_with(Form.PARTIES)
 LIFTED = 1e15
-"""The limit of numbers that forbids nothing."""
+"""A limit of numbers that forbids nothing."""
 LIFTED_MS = 1e6
 STEPS_MAX = 100
-"""Steps that a rule of ours may have."""
+"""Most steps of one of our rules."""
 Table = dict[str, object]
 
 
 class KindRule(NamedTuple):
-    """What a rule becomes.
+    """A rule as one of our kinds.
 
     Args:
-        taken: How nearly it says the same.
-        table: The keys of `[[queue.rules]]`; None if nothing is left to demand.
+        taken: How closely it means the same.
+        table: The keys of `[[queue.rules]]`; None if nothing is left to require.
         note: What differs, and what to do.
     """
 
@@ -60,7 +60,7 @@ def is_solo(queue: PlayFabQueue) -> bool:
 
 
 def format_taken(queue: PlayFabQueue) -> tuple[TakenLine, str]:
-    """Return how nearly our formats say what sizes a match may have, and what differs."""
+    """Return how closely our formats describe the sizes of matches, and what differs."""
     least, most = sizes_of(queue)
     if queue.players_min > sum(least) or queue.players_max < sum(most):
         return "approximately", "only the sizes of teams hold, not MinMatchSize and MaxMatchSize"
@@ -124,7 +124,7 @@ def kind_rule(queue: PlayFabQueue, rule: PlayFabRule, wait_max: float | None = N
 
 
 def _until(table: Table, wait_max: float) -> tuple[Table, list[str]]:
-    """Return a rule without steps that no ticket lives to see, and what is lost if they are many.
+    """Return a rule without steps that no ticket reaches, and what is lost if there are too many.
 
     >>> _until({"limit": 1.0, "expand": {"steps": [[5.0, 2.0], [60.0, 3.0]]}}, 60.0)
     ({'limit': 1.0, 'expand': {'steps': [[5.0, 2.0]]}}, [])
@@ -180,7 +180,7 @@ def _table(
 
 
 def _lifted(rule: PlayFabRule) -> float | None:
-    """Return the age from which on a rule demands nothing; None if there is none."""
+    """Return the age from which on a rule requires nothing; None if there is none."""
     return next((age for age in ages_of(rule) if values_at(rule, age) is None), None)
 
 

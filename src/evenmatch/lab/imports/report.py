@@ -13,13 +13,13 @@ TakenLine = Literal["exactly", "approximately", "not at all"]
 
 
 class ImportLine(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What became of one key of the source.
+    """The report on one key of the source.
 
     Args:
-        path: Where it stands, as a JSON path; of what is not in the file, its name.
+        path: Its place, as a JSON path; for a setting not in the file, its name.
         line: The line of the text, from 1; 0 if it is not in the file.
-        taken: How well.
-        becomes: What it is now; "" if nothing.
+        taken: How well it was taken over.
+        becomes: Its equivalent; "" if there is none.
         note: Why, and what to do.
     """
 
@@ -31,13 +31,13 @@ class ImportLine(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What the source does not say.
+    """Settings that the source does not have.
 
     Args:
         wait_max: Seconds after which a ticket without a match ends.
-        accept: Seconds in which players have to accept a match; None: they are not asked.
-        target: `kinds`: rules of our own even where they say not quite the same; `rules_file`: the
-            source itself; `auto`: rules of our own where all say exactly the same.
+        accept: Seconds in which players have to accept a match; None: no ready-check.
+        target: `kinds`: rules of our own, even if they mean not quite the same; `rules_file`: the
+            source itself; `auto`: rules of our own if all mean exactly the same.
     """
 
     wait_max: float | None = None
@@ -46,7 +46,7 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unreached(ages: Iterable[float], wait_max: float | None) -> str:
-    """Return what to know of steps that no ticket lives to see; "" if there are none.
+    """Return a note on steps that no ticket reaches; "" if there are none.
 
     >>> unreached((5.0, 60.0), 60.0)
     'what changes from 60 s on never counts: tickets end after 60 s'
@@ -58,15 +58,15 @@ def unreached(ages: Iterable[float], wait_max: float | None) -> str:
 
 
 class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a source becomes.
+    """The result of importing a source.
 
     Args:
-        format: Where it is from: `flexmatch` or `playfab`.
+        format: Its origin: `flexmatch` or `playfab`.
         queues: The names of its queues.
         toml: A configuration.
         files: Texts that the configuration names, by name.
-        lines: What became of each key.
-        findings: What is odd in the source.
+        lines: The report on each key.
+        findings: Oddities in the source.
     """
 
     format: str

@@ -43,7 +43,7 @@ def value_text(value: object) -> str:
         return f"{{{inner}}}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(value_text, value))}]"
-    # A string of JSON is one of TOML, but for the sign that only TOML forbids.
+    # A JSON string is a TOML string, except for the one character that only TOML forbids.
     return msgspec.json.encode(str(value)).decode().replace("\x7f", "\\u007f")
 
 
@@ -56,7 +56,7 @@ def table_text(name: str, values: Mapping[str, object]) -> Iterator[str]:
 
 
 def arrivals_text(players: int, queues: tuple[str, ...], drawn: Mapping[str, Distribution]) -> str:
-    """Return tables by which a simulation lets players come, whose attributes are drawn so.
+    """Return tables of simulated arrivals with attributes of given distributions.
 
     Args:
         players: Of the largest match.

@@ -1,4 +1,4 @@
-"""A journal decided again, the story of a match, another policy on the same inputs.
+"""Replay of a journal: decided again, told as the story of a match, or under another policy.
 
 May import the engine, the journals and the policies. Never writes to the journal.
 """

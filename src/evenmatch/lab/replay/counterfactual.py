@@ -1,7 +1,7 @@
 """Plays a journal's inputs with another policy, and compares the results.
 
-The other policy plays in a shadow world, as beside a live server; see `engine/shadow.py` for what
-that leaves out.
+The other policy plays in a shadow world, as beside a live server; see `engine/shadow.py` for the
+limits of that.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ Figures = dict[str, Any]
 
 
 class CounterfactualResult(msgspec.Struct):
-    """Both worlds' figures, by queue.
+    """The figures of both worlds, by queue.
 
     Args:
-        policy: The other one.
-        records: How many were read.
-        seconds: Engine time from where the replay began, 0 or a snapshot's instant, to the last
+        policy: The other policy.
+        records: Number of records read.
+        seconds: Engine time from the start of the replay, 0 or a snapshot's instant, to the last
             record.
         merged: Tickets of players who still waited in the other world.
         journal: What happened, by queue.
-        other: What would have.
+        other: What would have happened.
     """
 
     policy: str
@@ -55,7 +55,7 @@ def with_other_policy(
     Args:
         source: The journal.
         spec: The policy.
-        say: Told of the progress.
+        say: Called with the progress.
         queue: The queue that gets it; None gives it to every queue.
 
     Raises:
@@ -70,7 +70,7 @@ def with_other_policy(
     names, since, now, count = dict.fromkeys(tables.queues), tables.now, tables.now, 0
     try:
         world = ShadowEngine(extract(tables), resolve, lambda record: other.hear(record))
-        # Not all who waited in a proposal have a place in that world.
+        # Some of those who waited in a proposal have no place in that world.
         other = Ledger(world.engine.tables.waiting.values(), tables.queues.values())
         for entry in source.entries(source.begin):
             record = entry.record

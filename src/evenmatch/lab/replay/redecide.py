@@ -1,9 +1,9 @@
 """Decides a journal again from its inputs alone, from one start of its server to the next.
 
-At each start the server made its matchers anew: of what they had learnt, they got what was in the
-newest snapshot, and that snapshot is not kept for ever. So where the journal does not tell, each
-possibility is tried: a server that was stopped took a snapshot of all, one that was killed found
-that of an earlier stop, or none.
+At each start, the server made its matchers anew: their memory came from the newest snapshot, and
+that snapshot may be deleted since. So if the journal does not have it, each possibility is tried: a
+server that was stopped took a snapshot of all memory, one that was killed found the snapshot of an
+earlier stop, or none.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from evenmatch.policies.base import Memory
 
 Memories = Mapping[str, Memory]
 SEEKING_SHOWN = 5
-"""Matches that are named which had seats to fill when a replay began."""
+"""Most matches with free seats at the start of a replay that are named."""
 
 
 class FirstDifference(msgspec.Struct, frozen=True):
-    """A difference, when it was, and what may explain it.
+    """A difference, its time, and possible explanations.
 
     Args:
         difference: The first one.
         wall: When its record was written, Unix seconds.
-        reasons: In sentences; none where nothing but another decision is left.
+        reasons: As sentences; none if another decision is the only explanation left.
     """
 
     difference: Difference
@@ -45,10 +45,10 @@ class FirstDifference(msgspec.Struct, frozen=True):
 
 
 class ReplayResult(msgspec.Struct):
-    """What came of a replay.
+    """The result of a replay.
 
     Args:
-        shard: Whose records.
+        shard: The shard.
         first: The first record that was decided again.
         records: How many were decided the same.
         inputs: How many of them, by kind.
@@ -57,7 +57,7 @@ class ReplayResult(msgspec.Struct):
         starts: Records before which the server was started again.
         first_difference: The first difference, if there is one.
         skipped: First and last of the records that were not compared, because they follow a
-            difference: the replay went on from the next snapshot or the next start.
+            difference: the replay continued at the next snapshot or the next start.
     """
 
     shard: str
@@ -72,7 +72,7 @@ class ReplayResult(msgspec.Struct):
 
 
 class _Senseless(Exception):
-    """A record says what cannot have happened, so nobody knows the state after it."""
+    """A record contains something impossible, so the state after it is unknown."""
 
 
 class _Attempt(msgspec.Struct):
@@ -88,23 +88,23 @@ class _Attempt(msgspec.Struct):
 
 
 def redecide(source: Source, say: Say) -> ReplayResult:
-    """Decide all records again; after a difference go on where the journal tells the state.
+    """Decide all records again; after a difference, continue where the journal has the state.
 
     Args:
         source: The journal.
-        say: Told of the progress.
+        say: Called with the progress.
 
     Raises:
         JournalError: The journal is damaged.
 
     Complexity:
-        What the server needed to decide; a stretch with a difference is tried up to four times.
+        That of the server's own decisions; a stretch with a difference is tried up to four times.
     """
     return _Redecision(source, say).run()
 
 
 class _Redecision:
-    """The work of `redecide`, and what it has to tell so far."""
+    """The work of `redecide`, and its results so far."""
 
     def __init__(self, source: Source, say: Say) -> None:
         self._source = source
@@ -150,7 +150,7 @@ class _Redecision:
         while True:
             best = self._best(first, end, tables, choices)
             if best.difference is None:
-                # As a snapshot holds them.
+                # In the form of a snapshot.
                 learnt = msgspec.json.decode(msgspec.json.encode(best.engine.memories()))
                 return best.engine.tables, learnt
             if result.first_difference is None:
@@ -165,7 +165,7 @@ class _Redecision:
             tables = again.tables.shallow_copy()
 
     def _folded(self, begin: int, end: int, tables: Tables) -> Tables:
-        """Return the state after records, whatever would be decided now."""
+        """Return the state after records as written, without deciding them."""
         engine = new_engine(self._source.shard)
         engine.tables = tables.shallow_copy()
         for entry in self._source.entries(begin, end):
@@ -203,14 +203,14 @@ class _Redecision:
 
     @contextmanager
     def _noting(self, record: Record, engine: Engine) -> Iterator[None]:
-        """Note which queues are others after a record."""
+        """Record which queues differ after a record."""
         before, seed = engine.tables.queues, engine.tables.seed
         yield
         if type(record.input) is Configure:
             self._changed[record.sequence] = changed_since(before, seed, engine.tables)
 
     def _count(self, record: Record) -> None:
-        """Count a record that is decided the same, unless an earlier try came as far."""
+        """Count a record that is decided the same, unless an earlier try got as far."""
         source, result = self._source, self.result
         if record.sequence <= self._counted:
             return
@@ -238,7 +238,7 @@ def _stretches(source: Source) -> Iterator[tuple[int, int]]:
 
 
 def _unlike(*memories: Memories | None) -> list[Memories]:
-    """Return those that are there, each once."""
+    """Return the memories that exist, without duplicates."""
     found: list[Memories] = []
     for each in memories:
         if each is not None and each not in found:
@@ -247,7 +247,7 @@ def _unlike(*memories: Memories | None) -> list[Memories]:
 
 
 def _reasons(source: Source, begin: int, tried: _Attempt) -> Iterable[str]:
-    """Yield what else than another decision may be the reason for a difference."""
+    """Yield possible reasons for a difference, other than another decision."""
     assert tried.difference is not None
     yield from (str(fault) for fault in tried.engine.faults)
     package = source.package_of(tried.difference.record.sequence)

@@ -1,7 +1,7 @@
-"""A shard's journal as a replay reads it: its records, who wrote them, and where it can begin.
+"""A shard's journal as a replay reads it: its records, who wrote them, and where it can start.
 
-The server may run meanwhile: nothing is written, and no transaction is held while records are
-decided again. What is appended after the start is left for the next time.
+The server may run at the same time: nothing is written, and no transaction is held while records
+are decided again. Records appended after the start are left for the next replay.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from evenmatch.policies.registry import parse_policy
 from evenmatch.ratings.periods import rate_period
 
 Say = Callable[[int, int], None]
-"""Told how many records are done, of how many."""
+"""Called with the number of records done, and of all."""
 SAY_EVERY = 100
 
 
@@ -52,7 +52,7 @@ class Source:
     Args:
         connection: Reads only.
         shard: Its name.
-        last: The last record that is looked at.
+        last: The last record to read.
     """
 
     def __init__(self, connection: sqlite3.Connection, shard: str, last: int) -> None:
@@ -108,7 +108,7 @@ class Source:
         return 1 if self.start is None else self.start.tables.sequence + 1
 
     def memories_before(self, sequence: int) -> tuple[int, Mapping[str, Memory]] | None:
-        """Return the last snapshot before a record, and what matchers knew then, if it is kept."""
+        """Return the last snapshot before a record, and the matchers' memory in it, if any."""
         found = [at for at in self._snapshots if at < sequence]
         if not found:
             return None
@@ -148,7 +148,7 @@ def open_source(path: Path, shard: str) -> Iterator[Source]:
 
 
 def new_engine(shard: str) -> Engine:
-    """Return an engine of the server's making, without any state."""
+    """Return an engine made as the server makes it, without any state."""
     return Engine(resolve, shard=shard, rate=rate_period)
 
 
@@ -157,29 +157,29 @@ def resolve(queue: Queue) -> Policy:
     return parse_policy(queue.policy)
 
 
-# Where a replay begins when the first records are gone: at a snapshot, with nothing under way.
+# Where a replay starts if the first records are gone: at a snapshot, with nothing in progress.
 #
-# A snapshot does not hold the jobs that ran when it was taken, nor when running matches and
-# repairs with free seats look for players again. So records after it are folded, not decided,
-# until every job asked for before has come back and no seat is sought for; where that takes too
-# long, until the jobs are back. Restored matchers ask for those jobs anew, and are given the
-# plans that came back, so that they know what has been done.
+# A snapshot has neither the jobs that ran when it was taken, nor the instants at which running
+# matches and repairs with free seats search for players again. So the records after it are folded,
+# not decided, until every earlier job has returned and no seat is searched for; if that takes too
+# long, until the jobs have returned. Restored matchers request those jobs anew, and get the plans
+# that came back, so that they know what has been done.
 
 JOB_MOST = 120.0
-"""Seconds after which no job is expected back."""
+"""Seconds after which no job is expected to return."""
 QUIET_MOST = 600.0
-"""Seconds of records that are folded at most so that no match seeks players at the beginning."""
+"""Most seconds of records that are folded so that no match searches for players at the start."""
 READ_MOST = 50_000
-"""Records that are looked at for a beginning: they are in memory together."""
+"""Most records in which a start is searched: they are in memory together."""
 
 
 class StartPoint(msgspec.Struct, frozen=True):
-    """Where a replay begins.
+    """The start of a replay.
 
     Args:
         tables: The state.
-        memories: What matchers knew then.
-        seeking: Matches with free seats; when they look for players again is not known.
+        memories: The matchers' memory.
+        seeking: Matches with free seats; when they search for players again is unknown.
     """
 
     tables: Tables
@@ -188,7 +188,7 @@ class StartPoint(msgspec.Struct, frozen=True):
 
 
 def start_point(snapshot: Snapshot, after: Iterable[Record]) -> StartPoint:
-    """Return where a replay can begin that has this snapshot.
+    """Return where a replay can start from a snapshot.
 
     Args:
         snapshot: Its tables are not changed.
@@ -209,7 +209,7 @@ def start_point(snapshot: Snapshot, after: Iterable[Record]) -> StartPoint:
 
 
 def _memories_after(snapshot: Snapshot, records: Iterable[Record]) -> Mapping[str, Memory]:
-    """Return what matchers know after records; what they decide meanwhile does not matter."""
+    """Return the matchers' memory after records; their decisions are discarded."""
     engine = new_engine(snapshot.shard)
     engine.limits = UNLIMITED
     engine.tables = snapshot.tables.shallow_copy()
@@ -229,13 +229,13 @@ def _memories_after(snapshot: Snapshot, records: Iterable[Record]) -> Mapping[st
 
 
 def _quiet(read: list[Record], start: Tables) -> int:
-    """Return after how many records no job is running, and no match seeks players if possible."""
+    """Return the number of records after which no job runs and, if possible, no seat is sought."""
     tables, until = start.shallow_copy(), start.now + QUIET_MOST
     without_jobs: int | None = None
     events = [event for record in read for event in record.events]
     settled = {event.number for event in events if isinstance(event, JobSettled)}
     running = {number for number in settled if number <= start.counters.jobs}
-    # A beginning after the last record would leave nothing to decide.
+    # A start after the last record would leave nothing to decide.
     for count, record in enumerate(read):
         if not running:
             if without_jobs is None:

@@ -1,4 +1,4 @@
-"""The story of one match, ticket or player: each record that touched it, in words."""
+"""The story of one match, ticket or player: each record that concerns it, in words."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def player_story(source: Source, player: str, say: Say) -> list[TimelineEntry]:
 def _followed(
     source: Source, tickets: dict[str, None], player: str | None, say: Say
 ) -> list[TimelineEntry]:
-    """Return the lines of some tickets and their matches; a player's new ones join `tickets`."""
+    """Return the lines of some tickets and their matches; a player's new tickets are added."""
     cast, lines = _cast(source, tickets), []
     matches: dict[str, None] = {}
 
@@ -166,7 +166,7 @@ def _entered_by(player: str, record: Record) -> list[str]:
 def _read(
     source: Source, say: Say, *, part: int | None, last: int | None = None
 ) -> Iterator[Entry]:
-    """Yield all records; `part` says which of two passes this is, None that there is but one."""
+    """Yield all records; `part` says which of two passes this is, None that there is only one."""
     total = source.last - source.first + 1
     for count, entry in enumerate(source.entries(source.first, last), 1):
         if count % SAY_EVERY == 0:
@@ -189,7 +189,7 @@ def _line(entry: Entry, cast: Cast, events: list[Event]) -> list[TimelineEntry]:
 
 
 def _cast(source: Source, wanted: Collection[str]) -> Cast:
-    """Return those of the wanted tickets that waited already when the kept records begin."""
+    """Return those of the wanted tickets that were waiting when the kept records begin."""
     cast = Cast()
     for ticket in (row.ticket for row in source.tables.waiting.values() if row.ticket.id in wanted):
         cast.enter(ticket.id, [player.id for player in ticket.players], ticket.enqueued_at)
@@ -205,7 +205,7 @@ def _introduce(cast: Cast, record: Record, wanted: Collection[str]) -> None:
 
 
 def _names_match(event: Event, name: str) -> bool:
-    """Return whether an event is of a match, or of one that fills it."""
+    """Return whether an event concerns a match, or one that fills it."""
     found = getattr(event, "match", None) or getattr(event, "open", None)
     if isinstance(found, str):
         return found == name
@@ -213,7 +213,7 @@ def _names_match(event: Event, name: str) -> bool:
 
 
 def _tickets_in(event: Event, match: str | None) -> tuple[str, ...]:
-    """Return the tickets that an event is about; of a match that it makes, or only of `match`."""
+    """Return the tickets of an event; those of a match that it makes, or only of `match`."""
     if isinstance(event, Matched | Proposed | Repaired):
         return event.match.tickets if match is None or event.match.id == match else ()
     several: tuple[Any, ...] = getattr(event, "tickets", ())
@@ -231,21 +231,21 @@ def _unknown(source: Source, what: str, name: str) -> str:
     return f"no {what} {name[:64]!r} in {kept}{gone}: give its id, such as {shape}"
 
 
-# Events in words, for whoever asks what became of a match or a ticket.
+# Events in words, for people who ask what happened to a match or a ticket.
 
 NAMES_MOST = 12
-"""Names in one sentence; the rest is counted."""
+"""Most names in one sentence; the rest is counted."""
 
 
 class Cast:
-    """Who a story is about: the players of its tickets, and since when they wait."""
+    """The subjects of a story: the players of its tickets, and since when they wait."""
 
     def __init__(self) -> None:
         self._players: dict[str, tuple[str, ...]] = {}
         self._since: dict[str, float] = {}
 
     def enter(self, ticket: str, players: Iterable[str], since: float) -> None:
-        """Introduce a ticket."""
+        """Add a ticket."""
         self._players[ticket], self._since[ticket] = tuple(players), since
 
     def name(self, ticket: str) -> str:
@@ -264,7 +264,7 @@ class Cast:
 
 
 def event_sentences(event: Event, input_: Input, cast: Cast) -> Iterator[str]:
-    """Yield what an event means, in sentences without a full stop."""
+    """Yield the meaning of an event, in sentences without a full stop."""
     if (plain := PLAIN.get(type(event))) is not None:
         yield plain.format(event)
         return
@@ -315,7 +315,7 @@ def plural(number: int, what: str) -> str:
 
 
 class _Teller:
-    """Tells the events whose words depend on their input, or on who is in the story."""
+    """The words of events that depend on their input, or on who is in the story."""
 
     def __init__(self, input_: Input, cast: Cast) -> None:
         self.given = input_

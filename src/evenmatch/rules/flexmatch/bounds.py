@@ -1,7 +1,7 @@
-"""Between which numbers an expression lies in every match that the team sizes allow.
+"""The range of an expression over all matches that the team sizes allow.
 
-Only what depends on the number of players has bounds; values of attributes have none. That is
-enough to see that `count(teams[red].players) = 9` can never hold in a team of 8.
+Only values that depend on the number of players have bounds; values of attributes have none. That
+is enough to find that `count(teams[red].players) = 9` never holds in a team of 8.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class Range(msgspec.Struct, frozen=True, gc=False):
 
 EVERYTHING = Range(-math.inf, math.inf)
 Bounds = Range | tuple[Range, ...] | None
-"""Of a number, of the numbers of a list; None if nothing is known of a list."""
+"""Of a number, or of the numbers of a list; None if nothing is known about a list."""
 Sizes = Mapping[str, Range]
 """How many players each team may have."""
 
 
 def bounds_of(expression: Expression, sizes: Sizes) -> tuple[Range, ...]:
-    """Return the bounds of the numbers that an expression gives, one if it gives one number.
+    """Return the bounds of the numbers of an expression: one range if it is a single number.
 
     Args:
         expression: One that gives numbers.
@@ -46,7 +46,7 @@ def bounds_of(expression: Expression, sizes: Sizes) -> tuple[Range, ...]:
 
 
 def players_of(expression: Expression, sizes: Sizes) -> Range:
-    """Return how many players the property within an expression speaks of."""
+    """Return the number of players of the property within an expression."""
     while isinstance(expression, Call):
         expression = expression.argument
     if isinstance(expression, Constant):

@@ -1,8 +1,8 @@
 """From a rule set to a queue: the format of its matches, its conditions, and its criteria.
 
-What makes a match illegal becomes a condition, in the readings that the checker lists. What a set
-says about how good a match is becomes criteria: its sort rules in their order, the attribute that
-it balances, and where it says nothing the numbers that its distance rules compare.
+Requirements on matches become conditions, in the readings that the checker lists. Preferences
+become criteria: the sort rules in their order, the attribute that the set balances, and, if it has
+neither, the numbers that its distance rules compare.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ from evenmatch.rules.flexmatch.rule_set import (
 from evenmatch.rules.flexmatch.statements import RuleName, Statement
 
 RULES_MAX = 16
-"""Rules that a queue takes; the rest of a rule set are joined to the last of them."""
+"""Most rules of a queue; the remaining rules of a rule set are joined to the last of them."""
 GAP_COMPARED = 100.0
-"""The gap of a number that costs a match half of what one criterion may cost."""
+"""The gap of a number that costs half of the most that one criterion may cost."""
 SORTED = ("number", "string_number_map")
 SortOrder = Literal["high", "low", "near", "far"]
 KEYS: dict[str | None, Literal["max", "min"] | None] = {
@@ -73,15 +73,15 @@ POLICY = "by_rules"
 
 
 class CompiledRuleSet(msgspec.Struct, frozen=True):
-    """A rule set as a queue has it.
+    """A rule set in the form of a queue.
 
     Args:
         format: The widest sizes of its teams over all ages.
         criteria: How good a match is.
         rules: What makes it legal.
-        attributes: What tickets may carry.
-        defaults: What they are where a ticket leaves them out.
-        sources: Of each criterion, what in the rule set it comes from.
+        attributes: The attributes that tickets may have.
+        defaults: Their values if a ticket has none.
+        sources: For each criterion, the part of the rule set that it comes from.
     """
 
     format: Format
@@ -92,7 +92,7 @@ class CompiledRuleSet(msgspec.Struct, frozen=True):
     sources: tuple[str, ...] = ()
 
     def queue(self, base: Queue) -> Queue:
-        """Return a queue that plays by the rule set, with all else as it is."""
+        """Return a queue that plays by the rule set, with everything else unchanged."""
         return msgspec.structs.replace(
             base,
             format=self.format,
@@ -107,8 +107,8 @@ def compile_rule_set(rule_set: RuleSet, readings: Readings | None = None) -> Com
     """Return the format, the conditions and the criteria of a rule set without errors.
 
     Args:
-        rule_set: What it says.
-        readings: How to read what the language leaves open; None: as the checker does by itself.
+        rule_set: The rule set.
+        readings: How to interpret what the language leaves open; None: the checker's default.
     """
     compiler = _Compiler(rule_set, readings or Readings())
     form = compiler.format()
@@ -130,10 +130,10 @@ def compile_rule_set(rule_set: RuleSet, readings: Readings | None = None) -> Com
 
 
 def join_conditions(rules: Sequence[Rule], most: int) -> tuple[Rule, ...]:
-    """Return conditions as so many at most: those that are too many are one with the last.
+    """Return conditions as at most `most` rules: the remaining ones are joined to the last.
 
     Raises:
-        ConfigError: Not even one may be there.
+        ConfigError: Not even one is allowed.
     """
     if len(rules) <= most:
         return tuple(rules)
@@ -165,12 +165,12 @@ class _Compiler:
         sizes = self._sizes()
         least = tuple(map(min, zip(*[each.least for each in sizes.values()], strict=True)))
         most = tuple(map(max, zip(*[each.most for each in sizes.values()], strict=True)))
-        # A player attribute `side` says something else than on which side a ticket wants to be.
+        # A player attribute `side` does not mean the side that a ticket asks for.
         names = () if "side" in self._attributes else tuple(self._teams)
         return Format(most, names, players_min=() if least == most else least)
 
     def _sizes(self) -> dict[float, SizeTest]:
-        """Return the sizes of the teams by the age from which on they count."""
+        """Return the sizes of the teams by the age from which on they hold."""
         expansions = [e for e in self._rule_set.expansions if isinstance(e, TeamExpansion)]
         found: dict[float, SizeTest] = {}
         for wait in _waits([each.steps for each in expansions]):
@@ -209,7 +209,7 @@ class _Compiler:
         return join_conditions(rules, RULES_MAX)
 
     def _scheduled(self, rule: FlexRule) -> Test:
-        """Return what a rule demands, by age."""
+        """Return the requirement of a rule, by age."""
         if isinstance(rule, CompoundRule):
             return self._statement(rule.statement)
         expansions = [
@@ -280,7 +280,7 @@ class _Compiler:
             reference=reference,
             least=rule.count_min,
             most=rule.count_max,
-            # Of a party, each player's own collection counts by itself, unless read otherwise.
+            # Each player's own collection counts by itself, unless interpreted otherwise.
             party=None if is_apart else rule.party,
             is_once=holders and not is_apart,
         )
@@ -329,12 +329,12 @@ Expansion = RuleExpansion | TeamExpansion
 
 
 def _waits(schedules: Iterable[Sequence[ExpansionStep]]) -> list[float]:
-    """Return the ages at which something changes, rising, from 0 on."""
+    """Return the ages at which something changes, ascending from 0."""
     return sorted({0.0} | {step.wait for steps in schedules for step in steps})
 
 
 def _value_at(expansions: Sequence[Expansion], field: str, wait: float, start: object) -> object:
-    """Return a value as it is at an age: the last expansion of it that has begun decides."""
+    """Return a value at an age: the last expansion of it that has begun decides."""
     value = start
     for each in expansions:
         begun = [step.value for step in each.steps if step.wait <= wait]
@@ -347,7 +347,7 @@ def _value_at(expansions: Sequence[Expansion], field: str, wait: float, start: o
 
 
 def _criteria(rule_set: RuleSet, form: Format) -> list[tuple[Criterion, str]]:
-    """Return how good a match is, each with what in the rule set it comes from."""
+    """Return the criteria, each with the part of the rule set that it comes from."""
     declared = {each.name: each for each in rule_set.attributes}
     teams = len(form.players)
     found = _by_sort_rules(rule_set, declared, form)

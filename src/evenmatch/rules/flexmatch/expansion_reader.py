@@ -1,4 +1,4 @@
-"""Expansions of a rule set: what they change, and from which age on."""
+"""Expansions of a rule set: their targets, and the ages from which on they hold."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ RULE_FIELDS: dict[type[FlexRule], dict[str, RuleField]] = {
     SortRule: {},
     CompoundRule: {},
 }
-"""What an expansion can change of each type of rule, as the language calls it."""
+"""The fields of each type of rule that an expansion can change, by their names in the language."""
 TEAM_FIELDS: dict[str, TeamField] = {"minPlayers": "players_min", "maxPlayers": "players_max"}
 ALGORITHM_FIELDS: dict[str, AlgorithmField] = {
     "strategy": "strategy",
@@ -73,13 +73,13 @@ def read_expansions(
     teams: tuple[TeamDefinition, ...],
     scope: Scope,
 ) -> tuple[FlexExpansion, ...]:
-    """Return the expansions that can be used; findings take what is wrong with the others.
+    """Return the usable expansions; findings receive the errors of the others.
 
     Args:
         objects: One for each expansion.
         rules: By name.
         teams: As the rule set defines them.
-        scope: What expressions may speak of.
+        scope: The names that expressions may use.
     """
     expansions: list[FlexExpansion] = []
     seen: dict[tuple[str, str], str] = {}
@@ -162,7 +162,7 @@ def _of_rules(
 
 
 def _check_use(fields: Fields, rule: FlexRule, field: RuleField, scope: Scope) -> None:
-    """Refuse a distance that its rule does not look at."""
+    """Refuse a distance that its rule does not use."""
     message = ""
     if isinstance(rule, BatchDistanceRule) and scope.attributes.get(rule.attribute) == "string":
         message = f"never applies: {rule.name} compares {rule.attribute}, a string; leave it out"
@@ -184,7 +184,7 @@ def _no_such_field(
 
 
 def _reference_types(fields: Fields, rule: FlexRule, scope: Scope) -> set[ValueType]:
-    """Return the type of a rule's reference; nothing, and an error, if it has none to expand."""
+    """Return the type of a rule's reference; nothing, and an error, if there is none to expand."""
     if isinstance(rule, DistanceRule):
         return {ValueType("number")}
     if isinstance(rule, CollectionRule) and rule.reference is not None:
@@ -236,7 +236,7 @@ def _of_algorithm(fields: Fields, target: _Target) -> FlexExpansion | None:
 
 
 def _waits(fields: Fields) -> Iterable[tuple[Fields, float]]:
-    """Yield the steps with their ages, which have to rise."""
+    """Yield the steps with their ages, which must ascend."""
     before: float | None = None
     objects = fields.objects("steps", is_needed=True)
     if fields.raw("steps") == []:

@@ -1,16 +1,16 @@
-"""Property expressions: what a rule measures, as `avg(teams[*].players.attributes[skill])`.
+"""Property expressions: measurements such as `avg(teams[*].players.attributes[skill])`.
 
 An expression is a constant, a property of teams and players, or a function of an expression. Its
-type is a kind of value and how deep lists of it nest: `teams[*].players.attributes[skill]` is a
-list by team of lists of numbers, depth 2.
+type is a kind of value and the depth to which lists of it nest:
+`teams[*].players.attributes[skill]` is a list by team of lists of numbers, depth 2.
 
 - A property of one team, and of all players by the short form `players...`, is one list of players.
   A property of several teams, of all of them, and of a name with a `quantity`, is a list by team.
 - `min max avg median sum stddev` turn each innermost list of numbers into a number, `count` each
   innermost list of anything. So `count(teams[*].players)` is a list with the size of each team.
-- `flatten` takes the outermost nesting away: `flatten(teams[*].players.attributes[modes])` has one
+- `flatten` removes the outermost nesting: `flatten(teams[*].players.attributes[modes])` has one
   list of strings for each player. `set_intersection` turns each innermost list of lists of strings
-  into the list of what they share.
+  into the list of their common strings.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ Function = Literal[
 ]
 FUNCTIONS: tuple[Function, ...] = get_args(Function)
 CALLS_MAX = 20
-"""How deep functions may nest."""
+"""Most levels of nested functions."""
 
 
 class ValueType(msgspec.Struct, frozen=True, gc=False):
-    """What an expression gives: values of one kind, in lists that nest so deep."""
+    """The type of an expression: values of one kind, in lists nested to a depth."""
 
     base: Base
     depth: int = 0
@@ -42,13 +42,13 @@ class ValueType(msgspec.Struct, frozen=True, gc=False):
 
 
 class Constant(msgspec.Struct, frozen=True, gc=False, tag=True):
-    """A number, a string, or a list of strings that stands in the rule set itself."""
+    """A number, a string, or a list of strings in the rule set itself."""
 
     value: float | str | tuple[str, ...]
 
 
 class Property(msgspec.Struct, frozen=True, gc=False, kw_only=True, tag=True):
-    """Something of teams: themselves, their players, or what players have.
+    """A property of teams: themselves, their players, or attributes of players.
 
     Args:
         teams: Names of teams of a match (`trio_2`, never `trio`), in the order of the rule set.
@@ -75,7 +75,7 @@ Expression = Constant | Property | Call
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
-    """What expressions of a rule set may speak of.
+    """The names that expressions of a rule set may use.
 
     Args:
         attributes: The type of each declared attribute.
@@ -96,9 +96,9 @@ class WrongExpression(Exception):
     def __init__(self, message: str, name: str = "", names: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.name = name
-        """A name that is none."""
+        """The unknown name."""
         self.names = names
-        """Those that there are."""
+        """The known names."""
 
 
 # Types
@@ -112,14 +112,14 @@ ATTRIBUTE_TYPES: dict[str, ValueType] = {
 
 
 def type_of(expression: Expression, attributes: Mapping[str, AttributeType]) -> ValueType:
-    """Return what an expression gives.
+    """Return the type of an expression.
 
     Args:
-        expression: One that the reader took.
+        expression: One that was read without error.
         attributes: The type of each attribute.
 
     Raises:
-        WrongExpression: A function gets what it cannot work on.
+        WrongExpression: A function is applied to a type that it does not support.
     """
     if isinstance(expression, Constant):
         if isinstance(expression.value, tuple):
@@ -169,7 +169,7 @@ BLANK = re.compile(r"\s*")
 
 
 def is_expression(text: str) -> bool:
-    """Return whether a reference value is meant to be computed; otherwise it is a plain string.
+    """Return whether a reference value is to be computed; otherwise it is a plain string.
 
     >>> is_expression("max(teams[red].players.attributes[x])"), is_expression("medic")
     (True, False)
@@ -178,10 +178,10 @@ def is_expression(text: str) -> bool:
 
 
 def parse_expression(text: str, scope: Scope) -> tuple[Expression, tuple[str, ...]]:
-    """Return an expression, and sentences about what was written otherwise than AWS says.
+    """Return an expression, and sentences about deviations from AWS's documentation.
 
     Raises:
-        WrongExpression: It is none, or a name or a type does not fit.
+        WrongExpression: It cannot be read, or a name or a type does not fit.
     """
     parser = _ExpressionParser(text, scope)
     expression = parser.expression(0)

@@ -1,8 +1,8 @@
-"""What a rule set demands to no purpose: rules that say nothing, contradict, or read nothing.
+"""Rules of a rule set without purpose: those without effect, contradictions, unread attributes.
 
-AWS takes all of these. Two rules that want different values of one thing are never satisfied
+AWS accepts all of these. Two rules that require different values of one thing are never satisfied
 together, which is an error; a rule that every match satisfies, and an attribute that nothing reads
-but that every player must bring, are warnings.
+but that every player must have, are warnings.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _is_expanded(rule: FlexRule, rule_set: RuleSet) -> bool:
 
 
 def _note_unread(rule_set: RuleSet, findings: FindingList) -> None:
-    """Note attributes that nothing reads, though who lacks them is never matched."""
+    """Record attributes that nothing reads, although players without them are never matched."""
     read = set(_read(rule_set))
     for number, attribute in enumerate(rule_set.attributes):
         if attribute.default is None and attribute.name not in read:
@@ -76,7 +76,7 @@ def _note_unread(rule_set: RuleSet, findings: FindingList) -> None:
 
 
 def _read(rule_set: RuleSet) -> Iterator[str]:
-    """Yield the names of all attributes that something reads."""
+    """Yield the names of all attributes that are read anywhere."""
     yield rule_set.algorithm.balanced_attribute
     yield from rule_set.algorithm.sort_by
     for rule in rule_set.rules:
@@ -112,7 +112,7 @@ def _always_holds(rule: ComparisonRule, rule_set: RuleSet, sizes: Sizes) -> bool
 
 
 def _is_certain(one: Range, operation: str, other: Range) -> bool:
-    """Return whether any number of one range compares so with any of the other."""
+    """Return whether the comparison holds for all numbers of the two ranges."""
     if not all(map(math.isfinite, (one.least, one.most, other.least, other.most))):
         return False
     if operation == "=":

@@ -1,7 +1,7 @@
-"""The door: from the text of a FlexMatch rule set to a `RuleSet`, with all that is wrong in it.
+"""The entry point: from the text of a FlexMatch rule set to a `RuleSet`, with all its errors.
 
-`read_rule_set` finds as many mistakes as it can at once; with an error among them there is no rule
-set. What AWS would refuse though its meaning is plain, is taken with a warning.
+`read_rule_set` finds as many errors as it can at once; with an error there is no rule set. Text
+that AWS would refuse although its meaning is plain is accepted with a warning.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from evenmatch.rules.json_text import Json, NotJson, read_json
 LANGUAGE = "1.0"
 PLAYERS_MAX = 200
 SMALL_MATCH_MAX = 40
-"""With more players AWS wants the strategy `balanced`, and takes fewer types of rules."""
+"""With more players, AWS requires the strategy `balanced`, and supports fewer types of rules."""
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 ATTRIBUTE_KINDS: tuple[AttributeType, ...] = (
     "string",
@@ -37,7 +37,7 @@ ATTRIBUTE_KINDS: tuple[AttributeType, ...] = (
 
 
 def read_rule_set(text: str | bytes) -> tuple[RuleSet | None, tuple[Finding, ...]]:
-    """Return the rule set of a text, and what is wrong or odd in it.
+    """Return the rule set of a text, and its errors and oddities.
 
     Args:
         text: JSON, comments allowed; bytes are UTF-8.
@@ -68,7 +68,7 @@ def load_rule_set(text: str | bytes) -> RuleSet:
     """Return the rule set of a text that has no errors.
 
     Raises:
-        ConfigError: It has; the message lists them, one a line.
+        ConfigError: There are errors; the message lists them, one per line.
     """
     rule_set, findings = read_rule_set(text)
     if rule_set is None:
@@ -86,7 +86,7 @@ def _read(fields: Fields) -> RuleSet | None:
     algorithm = _read_algorithm(fields, attributes)
     plain = RuleSet(name=name, attributes=attributes, teams=teams, algorithm=algorithm)
     if not _check_size(fields, plain):
-        return None  # names of teams could be too many to go through
+        return None  # there could be too many names of teams to check
     rules = rule_reader.read_rules(fields.objects("rules"), plain.scope)
     expansions = expansion_reader.read_expansions(
         fields.objects("expansions"), rules, teams, plain.scope
@@ -200,7 +200,7 @@ def _check_team(fields: Fields, team: TeamDefinition, names: set[str]) -> None:
 
 
 def _check_size(fields: Fields, rule_set: RuleSet) -> bool:
-    """Say what AWS thinks of the number of players; return whether a match may have so many."""
+    """Report AWS's limits on the number of players; return whether a match may be so large."""
     players = sum(each.players_max * each.quantity for each in rule_set.teams)
     path = fields.at("teams")
     if players > PLAYERS_MAX:

@@ -1,4 +1,4 @@
-"""A rule set as the text of a file again: plain JSON, without comments, defaults left out."""
+"""Write a rule set as the text of a file: plain JSON, without comments or defaults."""
 
 from __future__ import annotations
 

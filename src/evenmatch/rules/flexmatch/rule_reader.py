@@ -47,7 +47,7 @@ MAP_KEYS: tuple[MapKey, ...] = get_args(MapKey)
 
 
 class RuleText:
-    """What is at hand while one rule is read: its keys, the scope, the rules before it."""
+    """The context of reading one rule: its keys, the scope, the rules before it."""
 
     def __init__(self, fields: Fields, scope: Scope, earlier: dict[str, FlexRule]) -> None:
         self.fields = fields
@@ -92,7 +92,7 @@ class RuleText:
 
 
 def read_rules(objects: list[Fields], scope: Scope) -> dict[str, FlexRule]:
-    """Return the rules that can be used, by name; findings take what is wrong with the others."""
+    """Return the usable rules, by name; findings receive the errors of the others."""
     rules: dict[str, FlexRule] = {}
     for number, fields in enumerate(objects):
         rule = _read_rule(fields, number, scope, rules)
@@ -125,7 +125,7 @@ def _read_rule(fields: Fields, number: int, scope: Scope, earlier: dict[str, Fle
 
 
 def expression_at(text: str, path: str, scope: Scope, findings: FindingList) -> Expression | None:
-    """Return the expression of a text; None, and an error, if it is none."""
+    """Return the expression of a text; None, and an error, if it cannot be read."""
     try:
         expression, notes = parse_expression(text, scope)
     except WrongExpression as error:
@@ -143,11 +143,11 @@ def reference_at(
     """Return a reference value: a constant or an expression.
 
     Args:
-        raw: As the text has it, not None.
-        path: Where it stands.
-        wanted: Its type; a list of strings may stand there as one string too.
-        scope: What expressions may speak of.
-        findings: Takes what is wrong.
+        raw: The value in the text, not None.
+        path: Its place.
+        wanted: Its type; a list of strings may also be given as one string.
+        scope: The names that expressions may use.
+        findings: Receives the errors.
     """
     if isinstance(raw, str) and is_expression(raw):
         expression = expression_at(raw, path, scope, findings)

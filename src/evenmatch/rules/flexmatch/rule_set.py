@@ -23,7 +23,7 @@ AttributeValue = float | str | tuple[str, ...] | dict[str, float]
 
 
 class PlayerAttribute(msgspec.Struct, frozen=True, kw_only=True):
-    """An attribute that players have; without a default, who lacks it is never matched."""
+    """An attribute of players; without a default, players who lack it are never matched."""
 
     name: str
     type: AttributeType
@@ -31,7 +31,7 @@ class PlayerAttribute(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TeamDefinition(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """One team, or `quantity` teams that are alike."""
+    """One team, or `quantity` interchangeable teams."""
 
     name: str
     players_min: int
@@ -46,7 +46,7 @@ class TeamDefinition(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Algorithm(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """How AWS would search; only `age` says something about which matches are legal."""
+    """AWS's search; only `age` affects which matches are legal."""
 
     strategy: Strategy = "exhaustiveSearch"
     batching: Literal["random", "sorted", "largestPopulation", "fastestRegion"] = "random"
@@ -81,7 +81,7 @@ class DistanceRule(_FlexMatchRule, frozen=True, gc=False, kw_only=True, tag="dis
 
 
 class BatchDistanceRule(_FlexMatchRule, frozen=True, gc=False, kw_only=True, tag="batchDistance"):
-    """How far apart all tickets are in a number, or that a string is the same for all players."""
+    """The largest difference of a number between tickets, or one string for all players."""
 
     attribute: str
     distance_max: float | None = None
@@ -89,7 +89,7 @@ class BatchDistanceRule(_FlexMatchRule, frozen=True, gc=False, kw_only=True, tag
 
 
 class CollectionRule(_FlexMatchRule, frozen=True, gc=False, kw_only=True, tag="collection"):
-    """How many values collections share, or how many of them have a value."""
+    """How many values collections have in common, or how many of them contain a value."""
 
     measurements: tuple[Expression, ...]
     operation: CollectionOperation
@@ -100,7 +100,7 @@ class CollectionRule(_FlexMatchRule, frozen=True, gc=False, kw_only=True, tag="c
 
 
 class LatencyRule(_FlexMatchRule, frozen=True, gc=False, kw_only=True, tag="latency"):
-    """That one location suits all players: milliseconds at most, and how far apart."""
+    """One location must suit all players: most milliseconds, and largest difference."""
 
     latency_ms_max: float | None = None
     distance_ms_max: float | None = None
@@ -109,7 +109,7 @@ class LatencyRule(_FlexMatchRule, frozen=True, gc=False, kw_only=True, tag="late
 
 
 class SortRule(_FlexMatchRule, frozen=True, gc=False, kw_only=True, tag="sort"):
-    """In which order candidates are tried; it forbids nothing."""
+    """The order in which candidates are tried; it forbids nothing."""
 
     kind: Literal["absolute", "distance"]
     attribute: str
@@ -119,7 +119,7 @@ class SortRule(_FlexMatchRule, frozen=True, gc=False, kw_only=True, tag="sort"):
 
 
 class CompoundRule(_FlexMatchRule, frozen=True, gc=False, kw_only=True, tag="compound"):
-    """A statement over rules that stand before it."""
+    """A statement over rules that come before it."""
 
     statement: Statement
 
@@ -166,7 +166,7 @@ class TeamExpansion(msgspec.Struct, frozen=True, gc=False, kw_only=True, tag="te
 
 
 class AlgorithmExpansion(msgspec.Struct, frozen=True, gc=False, kw_only=True, tag="algorithm"):
-    """Steps of how AWS searches; none of them changes which matches are legal."""
+    """Steps of AWS's search; none of them affects which matches are legal."""
 
     field: AlgorithmField
     steps: tuple[ExpansionStep, ...]
@@ -176,14 +176,14 @@ FlexExpansion = RuleExpansion | TeamExpansion | AlgorithmExpansion
 
 
 class RuleSet(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule set that the reader took: all names in it stand for something, all types fit.
+    """A rule set without errors: all its names are known, all types fit.
 
     Args:
         name: "" if it has none.
-        attributes: In the order of the text, like all else.
+        attributes: In the order of the text, like everything else.
         teams: At least one.
-        rules: A compound rule stands behind those that it names.
-        expansions: Where two name one target, the later one that has begun decides.
+        rules: A compound rule comes after those that it names.
+        expansions: If two have the same target, the later one that has begun decides.
         algorithm: With the defaults of its strategy.
     """
 
@@ -196,13 +196,13 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def scope(self) -> Scope:
-        """What its expressions may speak of."""
+        """The names that its expressions may use."""
         return Scope(
             attributes={each.name: each.type for each in self.attributes},
             teams={each.name: each.names() for each in self.teams},
         )
 
     def supporting(self) -> frozenset[str]:
-        """Return the names of rules that a compound rule names: they are not enforced alone."""
+        """Return the names of rules that compound rules name: these are not enforced themselves."""
         compounds = (each for each in self.rules if isinstance(each, CompoundRule))
         return frozenset(name for each in compounds for name in names_in(each.statement))

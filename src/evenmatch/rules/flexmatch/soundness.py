@@ -1,8 +1,8 @@
-"""Rules that can never pass and expansions that do nothing, in a rule set that can be read.
+"""Rules that can never pass and expansions without effect, in a readable rule set.
 
-AWS takes such rule sets, and then nobody is matched, or nothing widens. A rule that nothing in any
-match can satisfy is an error, unless a compound rule names it. An expansion that changes nothing,
-or that makes matches rarer, is a warning.
+AWS accepts such rule sets, and then nobody is matched, or nothing widens. A rule that no match can
+satisfy is an error, unless a compound rule names it. An expansion that changes nothing, or that
+allows fewer matches, is a warning.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from evenmatch.rules.flexmatch.rule_set import (
 from evenmatch.rules.flexmatch.statements import RuleName, Statement, names_in
 
 NAMES_MAX = 10
-"""A statement of more rules is not tried out: there are too many cases."""
+"""A statement of more rules is not evaluated by cases: there are too many."""
 LARGE_RULES = (BatchDistanceRule, LatencyRule)
 LOOSER_UP = ("distance_max", "latency_ms_max", "distance_ms_max", "count_max", "players_max")
-"""Numbers that let more matches be the higher they are; the others do the lower they are."""
+"""Numbers that allow more matches the higher they are; others do the lower they are."""
 
 
 def judge(rule_set: RuleSet, findings: FindingList) -> None:
-    """Note the rules that can never pass and the expansions that do nothing."""
+    """Record the rules that can never pass and the expansions without effect."""
     sizes = _sizes(rule_set)
     supporting = rule_set.supporting()
     for number, rule in enumerate(rule_set.rules):
@@ -71,7 +71,7 @@ def judge(rule_set: RuleSet, findings: FindingList) -> None:
 
 
 def _values(rule: FlexRule, field: str, rule_set: RuleSet) -> list[object]:
-    """Return what a field of a rule is over all ages."""
+    """Return the values of a field of a rule over all ages."""
     values = [getattr(rule, field)]
     for each in rule_set.expansions:
         if isinstance(each, RuleExpansion) and rule.name in each.rules and each.field == field:
@@ -175,7 +175,7 @@ def _span(of: Range) -> str:
 
 
 def _may_hold(operation: str, measured: Range, reference: Range) -> bool:
-    """Return whether some numbers of two ranges compare so."""
+    """Return whether the comparison holds for some numbers of the two ranges."""
     if operation == "<":
         return measured.least < reference.most
     if operation == "<=":
@@ -223,7 +223,7 @@ def _impossible_collection(
 def _judge_statement(
     rule: CompoundRule, path: str, findings: FindingList, *, is_named: bool
 ) -> None:
-    """Note a statement that is true or false whatever its rules say."""
+    """Record a statement that is true or false whatever its rules are."""
     names = list(dict.fromkeys(names_in(rule.statement)))
     if len(names) > NAMES_MAX:
         return
@@ -263,7 +263,7 @@ def _cases(statement: Statement, columns: dict[str, int], everything: int) -> in
 
 
 def _judge_teams(rule_set: RuleSet, findings: FindingList) -> None:
-    """Note steps after which a team must have more players than it may have."""
+    """Record steps after which a team must have more players than it may have."""
     changes: dict[str, list[_Change]] = {team.name: [] for team in rule_set.teams}
     for number, expansion in enumerate(rule_set.expansions):
         if isinstance(expansion, TeamExpansion):
@@ -288,7 +288,7 @@ class _Change(NamedTuple):
 
 
 def _judge_team(team: TeamDefinition, changes: list[_Change], findings: FindingList) -> None:
-    """Go through the steps of a team in their order in time; the later expansion decides."""
+    """Check the steps of a team in order of time; the later expansion decides."""
     sizes: dict[TeamField, tuple[int, float]] = {
         "players_min": (-1, team.players_min),
         "players_max": (-1, team.players_max),
@@ -308,7 +308,7 @@ def _judge_team(team: TeamDefinition, changes: list[_Change], findings: FindingL
 def _judge_steps(
     expansion: RuleExpansion | TeamExpansion, rule_set: RuleSet, path: str, findings: FindingList
 ) -> None:
-    """Note steps that change nothing or make matches rarer."""
+    """Record steps that change nothing or allow fewer matches."""
     if isinstance(expansion, TeamExpansion):
         holders: list[object] = [t for t in rule_set.teams if t.name in expansion.teams]
         sign = 1
@@ -341,7 +341,7 @@ def _tightens(field: str, before: float | None, after: float, sign: int) -> bool
 
 
 def _sign(rules: tuple[str, ...], rule_set: RuleSet) -> int:
-    """Return 1 if matches become more when rules widen, -1 if fewer, 0 if that depends."""
+    """Return 1 if wider rules allow more matches, -1 if fewer, 0 if that depends."""
     supporting = rule_set.supporting()
     signs = {each.name: set() if each.name in supporting else {1} for each in rule_set.rules}
     for compound in reversed(rule_set.rules):

@@ -33,10 +33,10 @@ class WrongStatement(Exception):
 
 
 def parse_statement(text: str) -> tuple[Statement, tuple[str, ...]]:
-    """Return a statement, and sentences about what was written otherwise than AWS says.
+    """Return a statement, and sentences about deviations from AWS's documentation.
 
     Raises:
-        WrongStatement: It is none.
+        WrongStatement: It cannot be read.
 
     >>> parse_statement("not(A)")[0]
     Combination(operator='not', parts=(RuleName(name='A'),))
@@ -48,7 +48,7 @@ def parse_statement(text: str) -> tuple[Statement, tuple[str, ...]]:
 
 
 def names_in(statement: Statement) -> Iterator[str]:
-    """Yield the names of the rules of a statement, as often as they stand there."""
+    """Yield the names of the rules of a statement, as often as they occur."""
     if isinstance(statement, RuleName):
         yield statement.name
     else:

@@ -1,7 +1,7 @@
-"""A plain, slow reading of PlayFab queues: which matches are legal, when, and which rule says no.
+"""A plain, slow reading of PlayFab queues: which matches are legal, when, and by which rule not.
 
-It reads the JSON itself and shares no code with what is made for speed. A match is legal at a time
-if every rule, as it stands for the wait of each ticket, is satisfied by the whole match.
+It reads the JSON itself and shares no code with the fast implementation. A match is legal at a time
+if the whole match satisfies every rule, as it is at the wait of each ticket.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SINGLE = ("RegionSelectionRule", "TeamSizeBalanceRule", "TeamTicketSizeSimilarit
 
 
 class PlainTicket(NamedTuple):
-    """A ticket: its players are what they told, latencies under `latency`."""
+    """A ticket: its players are their attributes, with latencies under `latency`."""
 
     id: str
     at: float
@@ -50,13 +50,13 @@ def rules_of(queue: Json) -> list[tuple[str, Json]]:
 
 
 def _plain(rule: Json) -> Json:
-    """Return a rule with its numbers as numbers, where they stand in quotes."""
+    """Return a rule with numbers in quotes as numbers."""
     quoted = {key: float(rule[key]) for key in NUMBERS if isinstance(rule.get(key), str)}
     return rule | quoted if quoted else rule
 
 
 def expansion_of(rule: Json) -> tuple[str, Json]:
-    """Return the kind of a rule's expansion, Linear or Custom, and what it says; "" for none."""
+    """Return the kind of a rule's expansion, Linear or Custom, and its object; "" for none."""
     if rule.get("LinearExpansion"):
         return "Linear", rule["LinearExpansion"]
     if rule.get("CustomExpansion"):
@@ -79,7 +79,7 @@ def value_of(rule: Json, key: str, base: Any, wait: float) -> Any:
         value = overrides[min(interval, len(overrides) - 1)]
         return value.get("Value") if isinstance(value, dict) else value
     delta, limit = exact(expansion["Delta"]), expansion.get("Limit")
-    # What is beyond its limit at once stays there: expansion has stopped before it began.
+    # A value beyond its limit from the start stays there: the expansion never begins.
     if key == "MinIntersectionSize":
         least = 0 if limit is None else limit
         return base if base <= least else max(base - interval * delta, least)
@@ -88,7 +88,7 @@ def value_of(rule: Json, key: str, base: Any, wait: float) -> Any:
 
 
 def exact(number: float) -> Fraction:
-    """Return the number that a decimal stands for."""
+    """Return the exact number of a decimal."""
     return Fraction(str(number))
 
 
@@ -127,7 +127,7 @@ def is_legal(queue: Json, teams: Teams, now: float) -> bool:
 
 
 def objections(queue: Json, teams: Teams, now: float) -> list[str]:
-    """Return in words what is wrong with a match at an instant; nothing if it is legal."""
+    """Return in words why a match is illegal at an instant; nothing if it is legal."""
     tickets = [ticket for team in teams for ticket in team]
     wrong = [] if sizes_fit(queue, teams) else ["the sizes of the match or its teams do not fit"]
     if len(tickets) < 2:
@@ -153,7 +153,7 @@ def objections(queue: Json, teams: Teams, now: float) -> list[str]:
 
 
 def sizes_fit(queue: Json, teams: Teams) -> bool:
-    """Return whether a match and its teams have the numbers of players that a queue asks for."""
+    """Return whether a match and its teams have numbers of players that a queue allows."""
     sizes = [sum(len(ticket.players) for ticket in team) for team in teams]
     if not queue["MinMatchSize"] <= sum(sizes) <= queue["MaxMatchSize"]:
         return False
@@ -174,7 +174,7 @@ def is_admitted(queue: Json, ticket: PlainTicket) -> bool:
 
 
 def _brings(queue: Json, ticket: PlainTicket) -> bool:
-    """Return whether the players of a ticket have what the rules of a queue need."""
+    """Return whether the players of a ticket have what the rules of a queue require."""
     for kind, rule in rules_of(queue):
         if kind == "RegionSelectionRule":
             if not all(player.get(LATENCY) for player in ticket.players):
@@ -198,7 +198,7 @@ def player_value(rule: Json, player: Json) -> Any:
 
 
 def holds(queue: Json, kind: str, rule: Json, teams: Teams, wait: float) -> bool:
-    """Return whether a match satisfies a rule as it stands after a wait."""
+    """Return whether a match satisfies a rule, as the rule is after a wait."""
     tickets = [ticket for team in teams for ticket in team]
     players = [player for ticket in tickets for player in ticket.players]
     if kind == "StringEqualityRule":
@@ -249,12 +249,12 @@ def holds(queue: Json, kind: str, rule: Json, teams: Teams, wait: float) -> bool
 
 
 def exact_or_inf(limit: Any) -> Any:
-    """Return a limit exactly; one without end stays as it is."""
+    """Return a limit exactly; an infinite one stays as it is."""
     return limit if isinstance(limit, Fraction) or limit == math.inf else exact(limit)
 
 
 def merge(rule: Json, ticket: PlainTicket) -> Fraction | None:
-    """Return the number of a party as a rule compares it; None if nobody in it has one."""
+    """Return the number of a party for a rule; None if no player of it has one."""
     values = [exact(v) for p in ticket.players if (v := player_value(rule, p)) is not None]
     if not values:
         return None
@@ -265,5 +265,5 @@ def merge(rule: Json, ticket: PlainTicket) -> Fraction | None:
 
 
 def pairs(values: Sequence[Fraction]) -> Iterator[tuple[Fraction, Fraction]]:
-    """Return each two of some numbers."""
+    """Return each pair of some numbers."""
     return combinations(values, 2)

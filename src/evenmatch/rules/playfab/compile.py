@@ -1,9 +1,9 @@
 """From a PlayFab queue to one of ours: the format of its matches, its conditions, its criteria.
 
-What makes a match illegal becomes a condition. A ticket goes by its own wait: a match must pass
-each rule as it stands for every ticket of it, which is the age of the newest where rules only
-loosen. The weight of a rule, by which PlayFab orders candidates, becomes that of a criterion, whose
-cost is PlayFab's distance: 0 where all are alike, 1 at the limit.
+Requirements on matches become conditions. Each ticket has its own wait: a match must pass each rule
+as it is for every one of its tickets, which is the newest ticket if rules only loosen. The weight
+of a rule, by which PlayFab orders candidates, becomes that of a criterion, whose cost is PlayFab's
+distance: 0 if all are alike, 1 at the limit.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ KINDS: dict[type, ValueKind] = {
     StringEqualityRule: "string",
     SetIntersectionRule: "string_list",
 }
-"""What the attributes of rules are, where they are no numbers."""
+"""The types of rules' attributes that are not numbers."""
 
 
 def compile_queue(queue: PlayFabQueue) -> CompiledRuleSet:
@@ -80,25 +80,25 @@ def compile_queue(queue: PlayFabQueue) -> CompiledRuleSet:
 
 
 def attributes_of(queue: PlayFabQueue) -> dict[str, RuleAttribute]:
-    """Return what tickets may carry beside latencies, by name."""
+    """Return the attributes that tickets may have beside latencies, by name."""
     return {each.name: each for rule in queue.rules if (each := attribute_in(rule)) is not None}
 
 
 def attribute_in(rule: PlayFabRule) -> RuleAttribute | None:
-    """Return what a rule reads of players; None if it is nothing, or their latencies."""
+    """Return the attribute that a rule reads; None if it reads none, or latencies."""
     found = getattr(rule, "attribute", None)
     return found if isinstance(found, RuleAttribute) else None
 
 
 def kind_of_attribute(rule: PlayFabRule) -> ValueKind:
-    """Return what the attribute of a rule is."""
+    """Return the type of the attribute of a rule."""
     return KINDS.get(type(rule), "number")
 
 
 def shared_default(
     queue: PlayFabQueue, attribute: RuleAttribute
 ) -> float | str | tuple[str, ...] | None:
-    """Return what a ticket may be said to have that lacks an attribute, if all rules agree."""
+    """Return the default of an attribute for tickets that lack it, if all rules agree."""
     all_of = [attribute_in(rule) for rule in queue.rules]
     same = [each for each in all_of if each is not None and each.name == attribute.name]
     if any(each.missing != "default" or each.default != same[0].default for each in same):
@@ -112,8 +112,8 @@ def shared_default(
 def format_of(queue: PlayFabQueue) -> Format:
     """Return the teams of a match, and which parties may queue."""
     least, most = sizes_of(queue)
-    # A player attribute `side` says something else than on which side a ticket wants to be; the
-    # reader has renamed those of rules, so that a ticket may choose its team.
+    # A player attribute `side` does not mean the side that a ticket asks for; the reader has
+    # renamed those of rules, so that a ticket may choose its team.
     names = tuple([team.name for team in queue.teams])
     largest = min(queue.ticket_max, max(most))
     sizes = tuple(range(1, largest + 1)) if largest < max(most) else ()
@@ -143,12 +143,12 @@ def _rules(queue: PlayFabQueue) -> tuple[Rule, ...]:
 
 
 def clock_of(queue: PlayFabQueue) -> Clock:
-    """Return whose age counts: of each ticket, which is that of the newest if rules only loosen."""
+    """Return whose age counts: each ticket's, or the newest one's if rules only loosen."""
     return "newest" if all(map(only_loosens, queue.rules)) else "each"
 
 
 def _of_sizes(queue: PlayFabQueue) -> Iterator[tuple[str, Test]]:
-    """Yield what a match needs apart from rules."""
+    """Yield the requirements of a match apart from rules."""
     least, most = sizes_of(queue)
     tests: list[Test] = []
     everybody = FoldOf("count", TeamProperty(teams=_teams(queue), is_grouped=False, what="players"))
@@ -156,7 +156,7 @@ def _of_sizes(queue: PlayFabQueue) -> Iterator[tuple[str, Test]]:
         tests.append(_compares(everybody, ">=", queue.players_min))
     if queue.players_max < sum(most):
         tests.append(_compares(everybody, "<=", queue.players_max))
-    # By itself, so that a search knows the sizes.
+    # Separate, so that a search knows the sizes.
     yield "team sizes" if queue.teams else "match size", SizeTest(least, most)
     if tests:
         yield "match size", AllOf(tuple(tests))
@@ -166,7 +166,7 @@ def _of_sizes(queue: PlayFabQueue) -> Iterator[tuple[str, Test]]:
 
 
 def _of_attributes(queue: PlayFabQueue) -> Iterator[tuple[str, Test]]:
-    """Yield what players must bring, and of what kind the rest must be."""
+    """Yield which attributes players must have, and the types of the others."""
     tests: dict[AttributeTest, None] = {}
     for rule in queue.rules:
         if (own := attribute_in(rule)) is not None:
@@ -181,7 +181,7 @@ def _of_attributes(queue: PlayFabQueue) -> Iterator[tuple[str, Test]]:
 
 
 def condition_of(queue: PlayFabQueue, rule: PlayFabRule) -> Test:
-    """Return what a rule demands, by age."""
+    """Return the requirement of a rule, by age."""
     tests: dict[float, Test] = {}
     for age in ages_of(rule):
         values = values_at(rule, age)
@@ -190,7 +190,7 @@ def condition_of(queue: PlayFabQueue, rule: PlayFabRule) -> Test:
 
 
 def _test(queue: PlayFabQueue, rule: PlayFabRule, values: tuple[float, ...]) -> Test:
-    """Return what a rule demands while its numbers are these."""
+    """Return the requirement of a rule for given values of its numbers."""
     if isinstance(rule, StringEqualityRule):
         return SpreadTest(of=_property(queue, rule.attribute, "string"))
     if isinstance(rule, DifferenceRule):
@@ -217,12 +217,12 @@ def _test(queue: PlayFabQueue, rule: PlayFabRule, values: tuple[float, ...]) -> 
 
 
 def large_from(queue: PlayFabQueue) -> float:
-    """Return from how many players on a party is large: half of the largest team."""
+    """Return the number of players from which on a party is large: half of the largest team."""
     return max([team.players_max for team in queue.teams], default=queue.players_max) / 2
 
 
 def _similarity(queue: PlayFabQueue) -> Test:
-    """Return that every team has a large party, or none has."""
+    """Return the test that every team has a large party, or none has."""
     least = large_from(queue)
     have: list[Test] = []
     lack: list[Test] = []
@@ -265,9 +265,9 @@ def _property(
 
 
 def criterion_of(queue: PlayFabQueue, rule: PlayFabRule) -> tuple[Criterion, str] | None:
-    """Return what the weight of a rule becomes, and what it comes from; None if nothing.
+    """Return a rule's weight as a criterion, and its source; None if there is no criterion.
 
-    A criterion compares all players, so it takes no attribute that some may lack.
+    A criterion compares all players, so attributes that some may lack are not used.
     """
     if not rule.weight:
         return None

@@ -1,9 +1,9 @@
-"""Expansions of PlayFab rules: from what the text says to steps by age.
+"""Expansions of PlayFab rules, as steps by age.
 
-A linear expansion moves a number by `Delta` after each interval, as far as `Limit`. A custom one
-lists a value for each interval, the first of them from second 0 on; `null` in it means that the
-rule is not active then, and the last value stays. Both forms are taken everywhere: `Expansion` with
-or without a `Type`, and `LinearExpansion` or `CustomExpansion`.
+A linear expansion moves a number by `Delta` after each interval, up to `Limit`. A custom one lists
+a value for each interval, the first of them from second 0 on; `null` means that the rule is not
+active then, and the last value stays. Both forms are accepted everywhere: `Expansion` with or
+without a `Type`, and `LinearExpansion` or `CustomExpansion`.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from evenmatch.rules.playfab.queue import Expanded, Steps
 
 INTERVAL_MAX = 86_400.0
 EXPANSIONS_MAX = 720
-"""Intervals of one rule that count: an hour of five seconds each."""
+"""Most intervals of one rule: an hour of five seconds each."""
 
 
 class Expandable(NamedTuple):
     """A number of a rule that an expansion changes.
 
     Args:
-        key: Where the rule says it.
-        overrides: Where a custom expansion lists it.
-        base: What it is without an expansion.
-        is_falling: Whether the rule allows more the lower it is.
-        is_whole: Whether it counts something.
+        key: The key of the rule with the number.
+        overrides: The key of a custom expansion that lists it.
+        base: Its value without an expansion.
+        is_falling: Whether a lower number allows more.
+        is_whole: Whether it is a count.
         is_switch: Whether it is true or false.
     """
 
@@ -42,12 +42,12 @@ class Expandable(NamedTuple):
 
 
 class ExpansionSteps(NamedTuple):
-    """The steps of each number, and how they came about.
+    """The steps of each number, and where they come from.
 
     Args:
-        steps: Of each number that can be expanded.
+        steps: For each number that can be expanded.
         kind: The kind of the expansion; "" if there is none.
-        is_cut: Whether it would go on beyond the last step.
+        is_cut: Whether it would continue beyond the last step.
     """
 
     steps: tuple[Steps, ...]
@@ -62,8 +62,8 @@ def read_expansion(
 
     Args:
         rule: The rule.
-        numbers: What may be expanded.
-        until: From which age on the rule is optional, so that nothing later counts.
+        numbers: The numbers that may be expanded.
+        until: Age from which on the rule is optional, so that later steps do not count.
         is_linear: Whether PlayFab has a linear expansion for this type of rule.
     """
     fixed = ExpansionSteps(tuple([((0.0, each.base),) for each in numbers]))
@@ -85,7 +85,7 @@ def read_expansion(
 
 
 def refuse_expansion(rule: Fields) -> None:
-    """Note an expansion where PlayFab has none."""
+    """Report an expansion of a rule for which PlayFab has none."""
     found = _given(rule)
     if found is not None:
         message = "is ignored: this type of rule has no expansion, only SecondsUntilOptional"
@@ -148,7 +148,7 @@ def _linear(
 
 
 class _LinearSteps(NamedTuple):
-    """By how much a number moves, how far, how often and how long."""
+    """The amount of a number's steps, their limit, number and interval."""
 
     step: float
     end: float | None
@@ -209,7 +209,7 @@ def _custom(
 def _compare(
     fields: Fields, numbers: tuple[Expandable, ...], lists: list[list[float | None]]
 ) -> None:
-    """Warn where one list of two says `null` and the other does not."""
+    """Warn if one list of two has `null` and the other has not."""
     one, two = lists
     if any((a is None) != (b is None) for a, b in zip(one, two, strict=False)):
         both = " and ".join(number.overrides for number in numbers)
@@ -218,7 +218,7 @@ def _compare(
 
 
 def _overrides(fields: Fields, number: Expandable) -> list[float | None]:
-    """Return the values of a list; none if the list is not there."""
+    """Return the values of a list; none if the list is missing."""
     raw = fields.raw(number.overrides)
     path = fields.at(number.overrides)
     if raw is None:
@@ -240,7 +240,7 @@ def _word(text: str) -> Json:
 
 
 def _override(raw: Json, path: str, number: Expandable, fields: Fields) -> float | None:
-    """Return one value, which may stand in an object of its own; None for `null`."""
+    """Return one value, which may be in an object of its own; None for `null`."""
     value = raw.get("Value") if isinstance(raw, dict) else raw
     if value is None:
         return None

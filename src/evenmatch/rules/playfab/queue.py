@@ -1,6 +1,6 @@
 """A PlayFab queue as values: sizes, teams, and rules whose numbers are given by age.
 
-All defaults are filled in, and expansions are steps: what stood in two forms has one here. Ages are
+All defaults are filled in, and expansions are steps: the two forms of PlayFab become one. Ages are
 seconds that a ticket has waited, latencies milliseconds.
 """
 
@@ -14,22 +14,22 @@ import msgspec
 
 Merge = Literal["min", "max", "avg"]
 Missing = Literal["needed", "default", "any"]
-"""What becomes of who lacks an attribute: nobody may, a default stands in, or any match will do."""
+"""What a missing attribute means: ticket refused, default used, or any match allowed."""
 Source = Literal["User", "PlayerEntity"]
 Expanded = Literal["", "linear", "custom"]
 Steps = tuple[tuple[float, float | None], ...]
-"""Values by the age from which on they count, rising from 0; None: the rule is not active."""
+"""Values by the age from which on they hold, ascending from 0; None: the rule is not active."""
 
 
 class RuleAttribute(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What a rule reads of players.
+    """The attribute that a rule reads.
 
     Args:
-        name: What it is called in our tickets.
+        name: Its name in our tickets.
         path: Where PlayFab reads it.
         source: `User`, from the ticket, or `PlayerEntity`, from PlayFab's store.
-        missing: What becomes of who lacks it.
-        default: What stands in, where something does.
+        missing: What it means if a player lacks it.
+        default: The default, if there is one.
     """
 
     name: str
@@ -40,15 +40,15 @@ class RuleAttribute(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class _PlayFabRule(msgspec.Struct, frozen=True, gc=False, kw_only=True, tag_field="Type"):
-    """What all rules have.
+    """The fields that all rules have.
 
     Args:
-        name: What people call it.
-        path: Where it stands in the text.
-        weight: How much it matters for the order of candidates; None if it says nothing.
-        optional_after: Seconds after which it demands nothing; None: never.
-        expanded: Of which kind its expansion is.
-        is_cut: Whether the expansion would go on beyond the steps that are kept.
+        name: Its name for people.
+        path: Its place in the text.
+        weight: Its weight in the order of candidates; None if it has none.
+        optional_after: Seconds after which it requires nothing; None: never.
+        expanded: The kind of its expansion.
+        is_cut: Whether the expansion would continue beyond the steps that are kept.
     """
 
     name: str
@@ -67,7 +67,7 @@ class StringEqualityRule(_PlayFabRule, frozen=True, gc=False, kw_only=True, tag=
 
 
 class DifferenceRule(_PlayFabRule, frozen=True, gc=False, kw_only=True, tag=True):
-    """The numbers of any two tickets, each merged over its players, are so far apart at most."""
+    """The numbers of any two tickets, merged over their players, differ by at most a limit."""
 
     attribute: RuleAttribute
     merge: Merge
@@ -75,14 +75,14 @@ class DifferenceRule(_PlayFabRule, frozen=True, gc=False, kw_only=True, tag=True
 
 
 class SetIntersectionRule(_PlayFabRule, frozen=True, gc=False, kw_only=True, tag=True):
-    """All players share so many strings at least."""
+    """All players share at least a number of strings."""
 
     attribute: RuleAttribute
     size: Steps
 
 
 class MatchTotalRule(_PlayFabRule, frozen=True, gc=False, kw_only=True, tag=True):
-    """A number adds up over all players to something between two bounds."""
+    """The sum of a number over all players is between two bounds."""
 
     attribute: RuleAttribute
     least: Steps
@@ -97,14 +97,14 @@ class RegionSelectionRule(_PlayFabRule, frozen=True, gc=False, kw_only=True, tag
 
 
 class TeamDifferenceRule(_PlayFabRule, frozen=True, gc=False, kw_only=True, tag=True):
-    """The averages of any two teams are so far apart at most."""
+    """The averages of any two teams differ by at most a limit."""
 
     attribute: RuleAttribute
     difference: Steps
 
 
 class TeamSizeBalanceRule(_PlayFabRule, frozen=True, gc=False, kw_only=True, tag=True):
-    """The largest team has at most so many players more than the smallest."""
+    """The largest team has at most a number of players more than the smallest."""
 
     difference: Steps
 
@@ -134,16 +134,16 @@ class QueueTeam(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class PlayFabQueue(msgspec.Struct, frozen=True, kw_only=True):
-    """A queue that the reader took.
+    """A queue that was read without errors.
 
     Args:
         name: Its name.
         players_min: Fewest players of a match.
-        players_max: Most.
+        players_max: Most players of a match.
         ticket_max: Most players of a ticket.
         teams: None, or at least two.
         rules: In the order of the text.
-        path: Where it stands in the text.
+        path: Its place in the text.
         is_allocated: Whether matches get a server.
     """
 
@@ -158,7 +158,7 @@ class PlayFabQueue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def steps_of(rule: PlayFabRule) -> tuple[Steps, ...]:
-    """Return all that changes in a rule with age, apart from its becoming optional."""
+    """Return all changes of a rule with age, except that it becomes optional."""
     if isinstance(rule, StringEqualityRule):
         return (rule.active,)
     if isinstance(rule, SetIntersectionRule):
@@ -173,7 +173,7 @@ def steps_of(rule: PlayFabRule) -> tuple[Steps, ...]:
 
 
 def value_at(steps: Steps, age: float) -> float | None:
-    """Return the value that counts at an age; None where the rule is not active.
+    """Return the value at an age; None if the rule is not active.
 
     >>> value_at(((0.0, 1.0), (5.0, None), (10.0, 3.0)), 9.9) is None
     True
@@ -182,7 +182,7 @@ def value_at(steps: Steps, age: float) -> float | None:
 
 
 def ages_of(rule: PlayFabRule) -> tuple[float, ...]:
-    """Return the ages at which a rule changes, rising from 0; when it is optional, it has ended."""
+    """Return the ages at which a rule changes, ascending from 0; once optional, it has ended."""
     ages = {0.0} | {age for steps in steps_of(rule) for age, _ in steps}
     if rule.optional_after is not None:
         ages = {age for age in ages if age < rule.optional_after} | {rule.optional_after}
@@ -190,7 +190,7 @@ def ages_of(rule: PlayFabRule) -> tuple[float, ...]:
 
 
 def values_at(rule: PlayFabRule, age: float) -> tuple[float, ...] | None:
-    """Return the numbers of a rule at an age; None where it demands nothing."""
+    """Return the numbers of a rule at an age; None if it requires nothing."""
     if rule.optional_after is not None and age >= rule.optional_after:
         return None
     values = [value_at(steps, age) for steps in steps_of(rule)]
@@ -199,7 +199,7 @@ def values_at(rule: PlayFabRule, age: float) -> tuple[float, ...] | None:
 
 
 def only_loosens(rule: PlayFabRule) -> bool:
-    """Return whether a match that a rule allows is allowed at all later ages, too."""
+    """Return whether a match that a rule allows is also allowed at all later ages."""
     rising = [True]
     if isinstance(rule, SetIntersectionRule):
         rising = [False]

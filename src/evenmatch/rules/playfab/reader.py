@@ -1,8 +1,8 @@
-"""The door: from the text of one or several PlayFab queues to values, with all that is wrong.
+"""The entry point: from the text of one or several PlayFab queues to values, with all errors.
 
 A text may be a queue, a list of queues, an answer of PlayFab's API, or a piece of its guide: in
-`MatchmakingQueue` or not, with or without braces around that. With an error among the findings
-there are no queues. What PlayFab would refuse though its meaning is plain is taken with a warning.
+`MatchmakingQueue` or not, with or without braces around that. With an error there are no queues.
+Text that PlayFab would refuse although its meaning is plain is accepted with a warning.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from evenmatch.rules.playfab.rule_reader import NAME, PLAYERS_MAX, RuleReader
 CHARACTERS_MAX = 1_000_000
 QUEUES_MAX = 100
 AGES_MAX = 1_000
-"""Ages at which the rules of a queue may change: a second of work for a matcher."""
+"""Most ages at which the rules of a queue may change: a second of work for a matcher."""
 TEAM_PLAYERS_MAX = 32
-"""Players of a match of teams, in PlayFab's documents."""
+"""Most players of a match of teams, according to PlayFab's documentation."""
 NAME_MAX = 64
 WRAPPERS = ("MatchmakingQueue", "MatchmakingQueueConfig")
 LISTS = ("MatchMakingQueues", "MatchmakingQueues", "Queues")
@@ -35,7 +35,7 @@ BARE = re.compile(
 
 
 def read_queues(text: str | bytes) -> tuple[tuple[PlayFabQueue, ...], tuple[Finding, ...]]:
-    """Return the queues of a text, and what is wrong or odd in it.
+    """Return the queues of a text, and its errors and oddities.
 
     Args:
         text: JSON, comments allowed; bytes are UTF-8.
@@ -52,12 +52,12 @@ def read_queues(text: str | bytes) -> tuple[tuple[PlayFabQueue, ...], tuple[Find
 
 
 class QueueText(NamedTuple):
-    """A text of queues, and what it says.
+    """A text of queues, and its content.
 
     Args:
-        queues: None if something is wrong.
-        findings: What is wrong or odd.
-        objects: The queues as JSON, by path: comments are gone, and of two equal keys the first.
+        queues: None if there is an error.
+        findings: The errors and oddities.
+        objects: The queues as JSON, by path, without comments and duplicate keys.
         lines: The line of each path.
     """
 
@@ -68,7 +68,7 @@ class QueueText(NamedTuple):
 
 
 def read_source(text: str | bytes) -> QueueText:
-    """Return the queues of a text, what is wrong or odd in it, and where everything stands."""
+    """Return the queues of a text, its errors and oddities, and the line of every path."""
     findings = FindingList()
     objects = _objects(_parsed(text, findings), findings)
     queues = tuple([_read(each) for each in objects])
@@ -87,7 +87,7 @@ def load_queues(text: str | bytes) -> tuple[PlayFabQueue, ...]:
     """Return the queues of a text that has no errors.
 
     Raises:
-        ConfigError: It has; the message lists them, one a line.
+        ConfigError: There are errors; the message lists them, one per line.
     """
     queues, findings = read_queues(text)
     errors = [each for each in findings if each.level == "error"]
@@ -98,7 +98,7 @@ def load_queues(text: str | bytes) -> tuple[PlayFabQueue, ...]:
 
 
 def is_playfab(raw: Json) -> bool:
-    """Return whether JSON is meant as a PlayFab queue, or several: by its keys."""
+    """Return whether JSON is meant as one or several PlayFab queues, judged by its keys."""
     if isinstance(raw, list):
         return bool(raw) and is_playfab(raw[0])
     if not isinstance(raw, dict):
@@ -146,7 +146,7 @@ class _Object(Fields):
 
 
 def _objects(raw: Json, findings: FindingList) -> list[_Object]:
-    """Return the objects of queues, wherever they stand."""
+    """Return the objects of queues, in whatever form the text has them."""
     if findings.has_error:
         return []
     found: list[_Object] = []
@@ -207,7 +207,7 @@ def _read(fields: Fields) -> PlayFabQueue:
         name=name,
         players_min=least,
         players_max=most,
-        # A ticket that is a whole match by itself is refused.
+        # A ticket that would be a whole match by itself is refused.
         ticket_max=min(ticket_max, most - 1),
         teams=teams,
         rules=rules,
@@ -280,7 +280,7 @@ def _check_teams(fields: Fields, teams: list[QueueTeam], least: int, most: int) 
 
 
 def _compare(queues: Sequence[PlayFabQueue], findings: FindingList) -> None:
-    """Note two queues of one name."""
+    """Report two queues of one name."""
     seen: dict[str, str] = {}
     for queue in queues:
         if queue.name:

@@ -1,4 +1,4 @@
-"""Rules of PlayFab queues: from objects of the text to values, in either of the forms in use."""
+"""Rules of PlayFab queues: from objects of the text, in either of the forms in use, to values."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WEIGHT_MAX = 1e6
 PLAYERS_MAX = 100
 MERGES: dict[str, Merge] = {"Average": "avg", "Min": "min", "Max": "max"}
 RESERVED = ("at", LATENCY, "leaves_at", "player", "queues", "roles", "side", "size", "ticket")
-"""Names that mean something else in our tickets and recordings."""
+"""Names that have another meaning in our tickets and recordings."""
 LISTS = {
     "StringEqualityRules": "StringEqualityRule",
     "DifferenceRules": "DifferenceRule",
@@ -52,15 +52,15 @@ LISTS = {
     "TeamSizeBalanceRule": "TeamSizeBalanceRule",
     "TeamTicketSizeSimilarityRule": "TeamTicketSizeSimilarityRule",
 }
-"""Where the API keeps the rules of each type."""
+"""The API's keys for the rules of each type."""
 
 
 class RuleReader:
-    """Reads the rules of one queue.
+    """Reader of the rules of one queue.
 
     Args:
         queue: Its object in the text.
-        has_teams: Whether it has teams, which some rules need.
+        has_teams: Whether it has teams, which some rules require.
     """
 
     def __init__(self, queue: Fields, *, has_teams: bool) -> None:
@@ -71,7 +71,7 @@ class RuleReader:
         self._paths: dict[str, str] = {}
 
     def rules(self) -> tuple[PlayFabRule, ...]:
-        """Return the rules of the queue; none after there are too many."""
+        """Return the rules of the queue; none if there are too many."""
         given = self._typed() + self._listed()
         if len(given) > RULES_MAX:
             at = given[RULES_MAX][0].path
@@ -83,7 +83,7 @@ class RuleReader:
         return tuple([rule for rule in found if rule is not None])
 
     def _typed(self) -> list[tuple[Fields, str]]:
-        """Return the rules that say their own type."""
+        """Return the rules that state their own type."""
         found = []
         for fields in self._queue.objects("Rules"):
             raw = fields.raw("Type")
@@ -100,7 +100,7 @@ class RuleReader:
         return found
 
     def _listed(self) -> list[tuple[Fields, str]]:
-        """Return the rules that stand in lists by type."""
+        """Return the rules that are in lists by type."""
         found = []
         for key, kind in LISTS.items():
             raw = self._queue.raw(key)
@@ -116,7 +116,7 @@ class RuleReader:
     # Attributes
 
     def _name_attributes(self, rules: Sequence[Fields]) -> None:
-        """Give each path of an attribute a name of its own: its last part, where that is free."""
+        """Give each path of an attribute a unique name: its last part, if that is free."""
         for fields in rules:
             raw = fields.raw("Attribute")
             path = raw.get("Path") if isinstance(raw, dict) else raw
@@ -131,7 +131,7 @@ class RuleReader:
             self._paths[path] = name[-100:]
 
     def attribute(self, rule: Fields, read: Callable[[Fields, str], Any]) -> RuleAttribute | None:
-        """Return the attribute of a rule, and what is done where a player lacks it.
+        """Return the attribute of a rule, and what to do if a player lacks it.
 
         Args:
             rule: The rule.
@@ -167,7 +167,7 @@ class RuleReader:
     # What all rules have
 
     def common(self, rule: Fields) -> dict[str, Any]:
-        """Return what all rules have, with a name that no other rule has."""
+        """Return the fields that all rules have, with a name that no other rule has."""
         name = rule.text("Name", is_needed=True)
         if name and (len(name) > NAME_MAX or not NAME.match(name)):
             message = f"has to be 1 to {NAME_MAX} letters, digits, _ and -, a letter or digit first"
@@ -184,7 +184,7 @@ class RuleReader:
         }
 
     def optional_after(self, rule: Fields) -> float | None:
-        """Return from which wait on a rule demands nothing."""
+        """Return the wait after which a rule requires nothing."""
         return self._number(rule, "SecondsUntilOptional", 0.0, SECONDS_MAX)
 
     def _number(self, rule: Fields, key: str, least: float, most: float) -> float | None:
@@ -207,7 +207,7 @@ class RuleReader:
         return value or 0.0
 
     def need_teams(self, rule: Fields, kind: str) -> None:
-        """Note a rule on teams where there are none."""
+        """Report a rule on teams if there are none."""
         if not self._has_teams:
             message = f"is a {kind}, and the queue has no Teams; add them, or delete the rule"
             self._findings.error(rule.path, message)

@@ -144,8 +144,7 @@ def scene_of(batch: Batch, pairs: Pairs | None = None, *, power: float = 1.0) ->
     Args:
         batch: The batch.
         pairs: Its table of pairs; None = made here, for up to `PLAYERS_IN_TABLE` players.
-        power: Exponent applied to qualities before they are summed; 0 = minus the squared
-            shortfall from 1.
+        power: Exponent of qualities before they are summed; 0 = minus the squared shortfall.
     """
     measures = measures_of(batch.facts)
     if pairs is None and batch.players <= PLAYERS_IN_TABLE:

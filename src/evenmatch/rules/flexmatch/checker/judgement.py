@@ -1,6 +1,6 @@
-"""Is this match legal at this time, and which rule says no? And at which times is it legal?
+"""Whether a match is legal at a time, by which rule it is not, and at which times it is.
 
-Where AWS's text is silent or leaves two readings, one is chosen here:
+If AWS's text is silent or ambiguous, one reading is chosen here:
 
 - Expansions go by the age of the newest or oldest ticket of the match itself. A step holds from its
   `waitTimeSeconds` on, including that instant.
@@ -58,15 +58,15 @@ from evenmatch.rules.flexmatch.rule_set import (
 from evenmatch.rules.flexmatch.statements import RuleName, Statement
 
 Instants = tuple[tuple[float, float], ...]
-"""Half-open intervals of time, apart from one another and rising; the last may end at infinity."""
+"""Half-open intervals of time, disjoint and ascending; the last may end at infinity."""
 
 
 class Objection(msgspec.Struct, frozen=True, kw_only=True):
-    """What makes a match illegal.
+    """A reason why a match is illegal.
 
     Args:
-        rule: The name of the rule, `teams[red]` for the size of a team, "" for what is no match at
-            all or has not come yet.
+        rule: The name of the rule, `teams[red]` for the size of a team, "" for something that is
+            no match at all or has not arrived yet.
         reason: A sentence.
     """
 
@@ -86,7 +86,7 @@ def objections_to(
         rule_set: One without errors.
         match: Whole parties in teams.
         now: Seconds, on the clock of `enqueued_at`.
-        readings: How to read what the language leaves open.
+        readings: How to interpret what the language leaves open.
 
     Complexity:
         O(players * values * rules) for a match; far too slow to search by.
@@ -113,7 +113,7 @@ def legal_instants(
 ) -> Instants:
     """Return exactly the times at which a match is legal.
 
-    Between two steps nothing changes, so that one trial for each step tells.
+    Between two steps nothing changes, so one test for each step is enough.
 
     Returns:
         On the clock of `enqueued_at`, from the arrival of the last ticket on; empty if never.
@@ -137,9 +137,9 @@ def legal_instants(
 
 
 def rules_passed(rule_set: RuleSet, match: CandidateMatch, now: float) -> dict[str, bool]:
-    """Return of each rule by name, compounds and what they name too, whether a match passes it.
+    """Return for each rule, by name, whether a match passes it, including parts of compounds.
 
-    Whether the teams have the right sizes is not asked, so a match may be half-built.
+    Team sizes are not checked, so a match may be incomplete.
 
     Args:
         rule_set: One without errors.
@@ -155,7 +155,7 @@ def rules_passed(rule_set: RuleSet, match: CandidateMatch, now: float) -> dict[s
 
 
 def _verdicts(rule_set: RuleSet, match: CandidateMatch, readings: Readings) -> dict[str, Verdict]:
-    """Return what each rule of a rule set without expansions says."""
+    """Return the verdict of each rule of a rule set without expansions."""
     verdicts: dict[str, Verdict] = {}
     for rule in rule_set.rules:
         if isinstance(rule, CompoundRule):
@@ -212,7 +212,7 @@ def _names(statement: Statement) -> list[str]:
 
 
 def _truth(statement: Statement, verdicts: dict[str, Verdict]) -> bool | None:
-    """Return whether a statement holds; None if what is undefined decides."""
+    """Return whether a statement holds; None if an undefined part decides."""
     if isinstance(statement, RuleName):
         return verdicts[statement.name].holds
     parts = [_truth(part, verdicts) for part in statement.parts]
@@ -227,18 +227,18 @@ def _truth(statement: Statement, verdicts: dict[str, Verdict]) -> bool | None:
     return None if None in parts else parts.count(True) == 1
 
 
-# A rule set as it is at an age: every expansion that has begun has put its value in.
+# A rule set at an age: every expansion that has begun has replaced its value.
 
 
 def ages_of(rule_set: RuleSet) -> list[float]:
-    """Return the ages at which something changes, rising, from 0 on."""
+    """Return the ages at which something changes, ascending from 0."""
     return sorted({0.0} | {step.wait for each in rule_set.expansions for step in each.steps})
 
 
 def at_age(rule_set: RuleSet, age: float) -> RuleSet:
-    """Return a rule set with the values that hold at an age, in seconds; at its wait a step holds.
+    """Return a rule set with the values at an age, in seconds; a step holds from its wait on.
 
-    Where two expansions name one target, the later one that has begun decides.
+    If two expansions have the same target, the later one that has begun decides.
     """
     teams, rules = list(rule_set.teams), list(rule_set.rules)
     for expansion in rule_set.expansions:

@@ -1,7 +1,7 @@
-"""A candidate match as the checker sees it, and how the unclear parts of the language are read.
+"""A candidate match for the checker, and the choices for unclear parts of the language.
 
-Numbers become exact fractions of what their decimal notation says, so that a distance of 10 is
-never a little more than 10: averages of thirds are compared exactly, and 0.1 + 0.2 is 0.3.
+Numbers become the exact fractions of their decimal notation, so that a distance of 10 is never
+slightly more than 10: averages of thirds are compared exactly, and 0.1 + 0.2 is 0.3.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class CandidatePlayer(msgspec.Struct, frozen=True, kw_only=True):
     """A player of a ticket.
 
     Args:
-        id: Unlike that of all other players.
-        attributes: Without those that have defaults, if the ticket leaves them out.
-        latencies: Milliseconds by location; None if the ticket says nothing.
+        id: Unique in the match.
+        attributes: Those that the ticket gives; defaults are not filled in.
+        latencies: Milliseconds by location; None if the ticket gives none.
     """
 
     id: str
@@ -40,7 +40,7 @@ class CandidateTicket(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CandidateMatch(msgspec.Struct, frozen=True, kw_only=True):
-    """The tickets of each team, by the names of the teams; a team left out has nobody."""
+    """The tickets of each team, by the names of the teams; a missing team has no players."""
 
     teams: Mapping[str, tuple[CandidateTicket, ...]]
 
@@ -51,10 +51,10 @@ class CandidateMatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Readings(msgspec.Struct, frozen=True, kw_only=True):
-    """How to read what AWS's text leaves open.
+    """How to interpret what AWS's text leaves open.
 
     Args:
-        party_weight: Whether the merged value of a party stands in a list once for each of its
+        party_weight: Whether the merged value of a party is in a list once for each of its
             `players`, so that averages weigh parties by their size, or once for the `ticket`.
         contains: Whether `contains` counts the `players` of a party one by one, each with their
             own collection, or the merged collection of the `ticket` once.
@@ -68,7 +68,7 @@ class Readings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def exact(number: float) -> Fraction:
-    """Return the fraction that the shortest decimal notation of a number stands for.
+    """Return the fraction that the shortest decimal notation of a number denotes.
 
     >>> exact(0.1) + exact(0.2) == exact(0.3)
     True
@@ -77,7 +77,7 @@ def exact(number: float) -> Fraction:
 
 
 def fault_of_match(rule_set: RuleSet, match: CandidateMatch) -> str | None:
-    """Return why something is no match of a rule set at any time: strangers, doubles, gaps."""
+    """Return why something is never a match of a rule set: unknown or duplicate names, gaps."""
     names = rule_set.scope.all_teams()
     for name in match.teams:
         if name not in names:

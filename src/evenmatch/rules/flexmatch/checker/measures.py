@@ -1,7 +1,7 @@
-"""What expressions give for a match: exact numbers, strings, players, and lists of these.
+"""Values of expressions for a match: exact numbers, strings, players, and lists of these.
 
-`Undefined` is raised where nothing has a value: the least, the greatest or the average of nothing,
-and what no lists share.
+`NoValue` is raised if a value does not exist: the least, the greatest or the average of nothing,
+and the common values of no lists.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from evenmatch.rules.flexmatch.rule_set import Merge, RuleSet, SetMerge
 
 Value = Fraction | str | CandidatePlayer | list["Value"]
 DIGITS = 10**20
-"""To how fine a part square roots are computed."""
+"""Precision of square roots: one part in this many."""
 
 
 class NoValue(Exception):
@@ -44,7 +44,7 @@ class Measurer:
         rule_set: Has the defaults of attributes.
         match: The match.
         party: How values of a party are merged; None if each player's own counts.
-        readings: How unclear parts of the language are read.
+        readings: How unclear parts of the language are interpreted.
     """
 
     def __init__(
@@ -61,10 +61,10 @@ class Measurer:
         self._readings = readings
 
     def value(self, expression: Expression) -> Value:
-        """Return what an expression gives.
+        """Return the value of an expression.
 
         Raises:
-            NoValue: Nothing.
+            NoValue: There is none.
         """
         if isinstance(expression, Constant):
             constant = expression.value
@@ -76,7 +76,7 @@ class Measurer:
         return self._call(expression)
 
     def leaves(self, expression: Expression) -> list[Value]:
-        """Return all single values that an expression gives."""
+        """Return all single values of an expression."""
         return list(leaves_of(self.value(expression)))
 
     # Properties
@@ -101,7 +101,7 @@ class Measurer:
         return values
 
     def attribute(self, ticket: CandidateTicket, name: str) -> list[Value]:
-        """Return the values that a ticket puts into a list: one for each player, or one."""
+        """Return the values that a ticket adds to a list: one for each player, or one."""
         own = [self._own(player, name) for player in ticket.players]
         merged: Value
         if self._party is None or self._types[name] == "string":
@@ -136,7 +136,7 @@ class Measurer:
         return self._innermost(call.function, argument, depth)
 
     def _innermost(self, function: Function, value: Value, depth: int) -> Value:
-        """Apply a function to the lists that nest deepest, in a value that nests so deep."""
+        """Apply a function to the innermost lists of a value that nests to a depth."""
         own = 2 if function == "set_intersection" else 1
         elements = _elements(value)
         if depth > own:
@@ -164,7 +164,7 @@ def _elements(value: Value) -> list[Value]:
 
 
 def fold(function: str, values: list[Value], readings: Readings) -> Fraction:
-    """Return what a function makes of a list.
+    """Return the result of a function of a list.
 
     Raises:
         NoValue: The list is empty, and the function is neither `count` nor `sum`.
@@ -211,12 +211,12 @@ def root(square: Fraction) -> Fraction:
 
 
 def union(sets: list[list[Value]]) -> list[Value]:
-    """Return what some collection has, each value once."""
+    """Return the values that any collection has, each once."""
     return list(dict.fromkeys(each for one in sets for each in _strings(one)))
 
 
 def intersection(sets: list[list[Value]]) -> list[Value]:
-    """Return what all collections have, each value once.
+    """Return the values that all collections have, each once.
 
     Raises:
         NoValue: There is no collection.

@@ -1,4 +1,4 @@
-"""What each type of rule says of a match; `judgement` lists the readings that are chosen."""
+"""The verdict of each type of rule on a match; `judgement` lists the readings that are chosen."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from evenmatch.rules.flexmatch.rule_set import (
 class Verdict(NamedTuple):
     """Whether a rule holds, None if it is undefined; and why it does not.
 
-    With `bars` no statement can do without the rule: the match is not legal.
+    With `bars`, the match is illegal whatever statement contains the rule.
     """
 
     holds: bool | None
@@ -50,7 +50,7 @@ PASSED = Verdict(True, "")
 
 
 class _Case(NamedTuple):
-    """A match that a rule set judges."""
+    """A match and the rule set that judges it."""
 
     rule_set: RuleSet
     match: CandidateMatch
@@ -60,13 +60,13 @@ class _Case(NamedTuple):
 def verdict_of(
     rule: FlexRule, rule_set: RuleSet, match: CandidateMatch, readings: Readings
 ) -> Verdict:
-    """Return what a rule that is no compound says.
+    """Return the verdict of a rule that is not a compound.
 
     Args:
-        rule: As it is at the age of the match.
+        rule: The rule at the age of the match.
         rule_set: The rule's.
         match: One without faults.
-        readings: How to read what the language leaves open.
+        readings: How to interpret what the language leaves open.
     """
     case = _Case(rule_set, match, readings)
     try:
@@ -152,7 +152,7 @@ def _some(values: list[Value]) -> str:
 
 
 def _lists_at(value: Value, depth: int) -> Iterator[list[Value]]:
-    """Yield the lists that are nested so deep."""
+    """Yield the lists at a depth of nesting."""
     assert isinstance(value, list)
     if depth == 0:
         yield value
@@ -218,7 +218,7 @@ def _collection(rule: CollectionRule, case: _Case) -> Verdict:
 def _counts(
     rule: CollectionRule, measurement: Expression, measurer: Measurer, case: _Case
 ) -> Iterator[int]:
-    """Yield the numbers that the bounds of a collection rule hold for."""
+    """Yield the numbers to which the bounds of a collection rule apply."""
     value = measurer.value(measurement)
     depth = type_of(measurement, case.rule_set.scope.attributes).depth
     reference = None if rule.reference is None else measurer.value(rule.reference)
