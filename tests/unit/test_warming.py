@@ -182,7 +182,7 @@ def test_queue_misses_the_kernels_that_it_uses_and_no_others(
     monkeypatch.setenv("XDG_CACHE_HOME", "/nonexistent/nowhere")
     calls, sizes = missing([Queue("duel", policy="first_come")])
     assert sizes.keys() == calls.keys()
-    assert "put" in names(calls, "evenmatch.solvers.service_orders.lines")
+    assert "add_party" in names(calls, "evenmatch.solvers.service_orders.lines")
     modules = {name.partition(":")[0].removeprefix("evenmatch.solvers.") for name in calls}
     assert not [each for each in modules if "batch" in each or "bounds" in each]
 
