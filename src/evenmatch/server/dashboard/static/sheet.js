@@ -282,7 +282,7 @@ function gapTable(gaps, usual) {
     make("td", { class: "number" }, gap.shown), beside(() => make("td", { class: "number" }, means.get(gap.name) ?? "–"))));
   return [make("h3", {}, "How close it is"), make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Gaps of this match" }, make("table", { id: "gaps" },
     make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Compared"), make("th", { scope: "col", class: "number" }, "This match"),
-      beside(() => make("th", { scope: "col", class: "number" }, "Mean of the last matches")))),
+      beside(() => make("th", { scope: "col", class: "number" }, "Recent mean")))),
     make("tbody", {}, ...rows)))];
 }
 
