@@ -86,10 +86,10 @@ def test_cluster_does_what_clusters_do_and_loses_nothing(monkeypatch: pytest.Mon
         monkeypatch.setattr(owner, name, call)
 
     for owner, name in (
-        (FrameLink, "ask"),
+        (FrameLink, "send_create"),
         (Seat, "hand_over"),
         (Seat, "expect"),
-        (Members, "given"),
+        (Members, "note_handover"),
         (Peer, "answer"),
         (node, "relay"),
         (Judge, "_stream"),
@@ -98,9 +98,9 @@ def test_cluster_does_what_clusters_do_and_loses_nothing(monkeypatch: pytest.Mon
     outcome = run(0)
     assert outcome.violations == ()
     # Of those that are handed over, some go to a node that has less, and some from one that stops.
-    assert times["hand_over"] >= times["given"] >= 2
+    assert times["hand_over"] >= times["note_handover"] >= 2
     assert times["expect"] >= 2
-    assert times["ask"] >= 10
+    assert times["send_create"] >= 10
     assert times["answer"] >= 100
     assert times["relay"] >= 10
     assert times["_stream"] >= 50
