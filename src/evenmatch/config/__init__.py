@@ -1,6 +1,6 @@
-"""From TOML to values: queues, scenarios and server settings, or all mistakes, a sentence each.
+"""Reads TOML into queues, scenarios and server settings.
 
-Other packages call `files`. A sentence names the key that is wrong. May import `model`,
-`criteria`, `policies`, `rules` (since a queue may name a file of rules) and the tables of
-`simulation.arrivals`; reads no clock and starts nothing.
+If a file is wrong, all its mistakes are reported, one sentence each, with the key that is wrong.
+Other packages call `files`. May import `model`, `criteria`, `policies`, `rules` (since a queue may
+name a file of rules) and the tables of `simulation.arrivals`; reads no clock and starts nothing.
 """

@@ -1,4 +1,4 @@
-"""What the client of the demo knows by itself, and what it comes to."""
+"""What the demo's client saw of each ticket, and what that adds up to at the end."""
 
 from __future__ import annotations
 

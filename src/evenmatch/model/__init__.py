@@ -1,4 +1,4 @@
 """Values only: tickets, queues, matches, inputs, events. All are frozen.
 
-Imports nothing of ours but errors, and is imported by everybody.
+Imports nothing from evenmatch except `errors`, and is imported by every other package.
 """

@@ -8,8 +8,8 @@ same name in `solvers.steps`, a number in `solvers.steps.policy_numbers`, and it
 
 `base` is the contract, `hooks` lists what a policy may say beside its matches, and `registry` knows
 the names of those that come with evenmatch (a policy of your own goes by its dotted path). `shared`
-is what several policies are built of.
+is what several policies are built from.
 
-May import `model`, `criteria` and `solvers`. Never imports the engine, which calls it; has no
-clock, no files, and no chance but what a seed gives.
+May import `model`, `criteria` and `solvers`. Never imports the engine, which calls it; uses no
+clock and no files, and no random numbers except from a given seed.
 """

@@ -5,5 +5,5 @@ whole pools one against one, `bounds` proves how good matches can be, `service_o
 parties that fill teams, `steps` holds policies as kernels, `index` finds near neighbours, and
 `kernel` compiles.
 
-May import numpy, numba and highspy. Never imports anything of ours but errors.
+May import numpy, numba and highspy. Imports nothing from evenmatch except `errors`.
 """

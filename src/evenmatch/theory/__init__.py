@@ -1,5 +1,5 @@
 """Exact figures from formulas and small chains: waits, stability, floors.
 
-One module for each result of `evenmatch theory`. Imports nothing of ours but errors, so that it can
-serve as an independent check of the rest.
+One module for each result of `evenmatch theory`. Imports nothing from evenmatch except `errors`, so
+that it can serve as an independent check of the rest.
 """

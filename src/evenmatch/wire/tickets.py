@@ -1,4 +1,4 @@
-"""What goes over HTTP: request and response types, and how a bad body is explained.
+"""Tickets as they go over HTTP: the bodies of requests and answers, and how bad ones are explained.
 
 Types are strict: an unknown field, a wrong type, NaN or an infinity is refused with a JSON pointer
 to the offending part. The OpenAPI page is made from these types, so they are the one place where a

@@ -12,9 +12,7 @@ A new kind is a module here, with a subclass of `criteria.base.Comparison`, and 
 A kind that compares a number builds on `numeric`, and every policy and solver knows it by its form.
 A kind of the form `OTHER` is compared match by match, through the reference: `greedy` weighs it,
 and its rules count everywhere, but searches for teams and rounds choose their matches without its
-criterion, and `solve` and policies of numbers refuse it.
-and its rules count everywhere, but searches for teams and rounds choose their matches without its
-criterion, and `solve` and policies of numbers refuse it.
+criterion, and `solve` and policies that work only on numbers refuse it.
 
 To be tested and documented it also gets a queue in `testing.scripts` and its words in
 `config.tables`. Nothing else names a kind (`tests/test_architecture.py`). A key that no other kind

@@ -1,4 +1,4 @@
-"""Why a ticket has no match by the conditions of its queue, and which one it could have.
+"""Finds the nearest match that the conditions of a queue allow a ticket, and what forbids others.
 
 What is asked for is said of those who wait: the first match with the ticket that conditions allow,
 now or as ages pass; without one, which single condition keeps every match from being legal; and

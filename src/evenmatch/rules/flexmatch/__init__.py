@@ -8,5 +8,5 @@ expansions without effect, `bounds` computes the range of an expression over all
 format, conditions and criteria. `checker` judges matches by the rule set itself.
 
 Imports `model`, of `criteria` the `registry` and `base`, msgspec and what lies in `rules`; never a
-policy, a solver or the engine, and has no clock, no chance and no files.
+policy, a solver or the engine, and uses no clock, no random numbers and no files.
 """

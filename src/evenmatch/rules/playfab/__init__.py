@@ -5,6 +5,6 @@
 `expansion_reader` their expansions; `compile` turns a queue into conditions with exactly the same
 meaning.
 
-Imports `model`, `criteria`, msgspec and what lies in `rules`; never the engine, and has no clock,
-no chance and no files.
+Imports `model`, `criteria`, msgspec and what lies in `rules`; never the engine, and uses no clock,
+no random numbers and no files.
 """

@@ -1,7 +1,7 @@
 """Authentication, authorization and the audit log: who calls, what they may do, what they did.
 
-Every request passes `authenticate` (who is it?) and then `authorize` (may they?). Rights by route
-stand in `server.http.table`.
+Every request passes `authenticate` (who is it?) and then `authorize` (may they?). The rights of
+each route are in `server.http.table`.
 
 May import `config.server`, the store beside a journal, `model` and `wire`; the engine and its
 tables, to ask whose a ticket is; of the server `runtime`, and of `http` and `gamelift` what reads

@@ -2,9 +2,15 @@
 
 `identity` names a node and signs what it hands on. `seat` is one shard at one node: asked for,
 recovered, answered for, handed over. `node` has the seats, knows the other `members`, and gives
-shards away until all nodes have about as many. `create_routing` takes creates past ASGI; `router`
-finds the shard of any other request. A request about several shards goes to each of them
-(`ask_shards`), and `joined_answers`, `configurations` and `sharded_sockets` join their answers into
-one. `forwarding` and `socket_relay` hand requests on to the owner; creates go in `frames`. May
-import all of the server. Nothing here elects an owner: the journal grants the leases.
+shards away until all nodes hold about the same number. `create_routing` routes single creates
+without going through ASGI; `router` finds the shard of every other request. A request about several
+shards goes to each of them (`ask_shards`), and `joined_answers`, `configurations` and
+`sharded_sockets` join their answers into one. `forwarding` and `socket_relay` hand requests on to
+the owner; creates go in `frames`.
+
+While no owner is known, a request waits for a moment and then gets a 503. An owner that has changed
+refuses a request with the name of the new one, which is tried once. If an owner dies after it got a
+request, nobody knows whether that was carried out: the 503 tells the client to repeat it.
+
+May import all of the server. Nothing here elects an owner: the journal grants the leases.
 """

@@ -6,8 +6,8 @@ itself is in `static`.
 
 Durable records come through `server.views.backlog` and `engine.lifecycle`, as to other views. After
 a restart the figures start from the recovered tables. The runtime gives clock, readiness, lag and
-timings. `server.views.stalled_queues` tells which queues stand still, and the engine which have
-failed. How a match came about is kept in memory, for the last matches only. The page also calls
-other routes: those of tickets and explanations, and those of operators for its buttons. May import
-all of the server. Never reads the journal, and changes nothing.
+timings. `server.views.stalled_queues` tells which queues stand still, and the engine tells which
+have failed. How a match came about is kept in memory, for the last matches only. The page also
+calls other routes: those of tickets and explanations, and those of operators for its buttons. May
+import all of the server. Never reads the journal, and changes nothing.
 """

@@ -1,4 +1,4 @@
-"""Long polls and streams: clients that stay."""
+"""Handlers of long polls and streams, whose clients stay connected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The HTTP interface: one row for each operation, and nothing that is not written down.
+"""The table of the HTTP interface: one row for each operation.
 
 A row says who may use it, what it takes, what it answers with and what answers it. A new operation
 needs

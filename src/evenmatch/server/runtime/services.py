@@ -1,4 +1,4 @@
-"""Builds the services of one server."""
+"""Builds and connects the parts of one server: runtime, views, operations, allocation."""
 
 from __future__ import annotations
 
