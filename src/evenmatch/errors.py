@@ -171,7 +171,7 @@ class NoBackfill(Refusal):
 
 
 class StaleRoster(Refusal):
-    """The roster has changed since the caller read it; `roster_version` is its current version."""
+    """The match was filled since the caller read it; `roster_version` is its current version."""
 
     code = "stale_roster"
 

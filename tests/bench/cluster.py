@@ -290,16 +290,24 @@ def _forwarded(rate: float, seconds: float, costs: dict[str, list[list[float]]])
     owner, other = zip(*((one[0], one[1]) for one in costs["other"]), strict=True)
     bare = tuple(one[2] for one in costs["bare"])
     note = f"{rate:g}/s for {seconds:g} s, two nodes, one reads along"
-    yield Row("created at the owner: CPU of a ticket there", at_owner, "us", "", note)
-    yield Row("the same: CPU of a ticket at the node that reads along", along, "us")
-    yield Row("a bare route: CPU of a request", bare, "us", "", "Starlette, under the same load")
+    yield Row(f"{rate:g}/s, created at the owner: CPU of a ticket there", at_owner, "us", "", note)
+    yield Row(f"{rate:g}/s, the same: CPU of a ticket at the node that reads along", along, "us")
+    yield Row(
+        f"{rate:g}/s, a bare route: CPU of a request",
+        bare,
+        "us",
+        "",
+        "Starlette, under the same load",
+    )
     more = tuple(two - one for one, two in zip(at_owner, owner, strict=True))
-    yield Row("handing on: more CPU at the owner", more, "us", "<= 25")
+    yield Row(f"{rate:g}/s, handing on: more CPU at the owner", more, "us", "<= 25")
     more = tuple(two - one for one, two in zip(along, other, strict=True))
     note = "with the client's own request over HTTP, which the owner is spared"
-    yield Row("handing on: more CPU at the other node", more, "us", "<= 25", note)
+    yield Row(f"{rate:g}/s, handing on: more CPU at the other node", more, "us", "<= 25", note)
     ratios = tuple(one / two for one, two in zip(more, bare, strict=True))
-    yield Row("handing on: more CPU at the other node, against a bare route", ratios, "x")
+    yield Row(
+        f"{rate:g}/s, handing on: more CPU at the other node, against a bare route", ratios, "x"
+    )
 
 
 def _spread(folder: Path, address: Any, seconds: float, rounds: int) -> Iterator[Row]:

@@ -48,7 +48,7 @@ def test_an_alarm_is_coloured_and_worded_at_the_top(visit: Visits, server: Serve
     expect(lost).to_contain_text("33\u00a0%")
     expect(lost).to_contain_text("of players asked declined or did not answer in 5 min.")
     expect(page.locator("#alarm-repairs")).to_contain_text("0\u00a0%")
-    expect(page.locator("#alarm-repairs")).to_contain_text("failed in 5 min; 12 were repaired")
+    expect(page.locator("#alarm-repairs")).to_contain_text("failed in 5 min; 12 repairs")
     expect(page.locator("#alarm-repairs .state")).to_have_text("fine")
     expect(page.locator("#verdict")).to_have_text("Alarm: missed ready-checks.")
     alarmed = page.evaluate("getComputedStyle(document.getElementById('alarm-lost')).borderColor")

@@ -214,7 +214,7 @@ def test_nodes_with_different_keys_hand_nothing_on(tmp_path: Path, shared: str) 
             time.sleep(0.02)
         reply = stranger.call("GET", "/v1/queues")
         assert (reply.status, reply.body["error"]) == (503, "unavailable")
-        assert "same one" in reply.body["message"]
+        assert "the same key" in reply.body["message"]
 
 
 def test_health_and_readiness_are_those_of_the_node(tmp_path: Path, shared: str) -> None:

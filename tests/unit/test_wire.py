@@ -74,7 +74,7 @@ def test_body_of_another_kind_is_not_called_a_ticket() -> None:
         (b"7", "got a number"),
         (b"\xff", "must be JSON"),
         (b'{"players":[{"id":"\\ud800"}]}', "must be JSON"),
-        (b'[{"players":', "must be JSON: it ends too early"),
+        (b'[{"players":', "must be JSON: it ends too early, or within an escape"),
         (b'{"queues": NaN}', "must be JSON: invalid character (byte 11)"),
     ],
 )

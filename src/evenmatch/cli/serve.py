@@ -110,7 +110,7 @@ def serve(
     """Start a server that takes tickets and makes matches, over HTTP.
 
     Without --data or --journal everything is in memory and lost when the server stops. The page at
-    / shows the queues, /docs the HTTP interface. Without service keys the server only listens on
+    / shows the queues, /docs the HTTP interface. Without keys or tokens the server only listens on
     this machine; `evenmatch keys add` makes one. A CONFIG with [[tenant]] tables serves several
     games.
 
@@ -120,7 +120,7 @@ def serve(
 
     Args:
         config: A TOML file with queues and [server] settings.
-        host: The address to listen on; without service keys it must be a loopback address.
+        host: The address to listen on; without keys or tokens, a loopback address.
         port: The port to listen on; 0 chooses a free one.
         data: The directory of the journal; the server creates it if it is missing.
         journal: The journal's address, if it is not in --data: postgresql://..., nats://... or

@@ -315,8 +315,8 @@ class WorldTable(World, frozen=True, kw_only=True):
             "tank+damage" = 0.2, any = 0.3}`. A list joins roles by `+`, the preferred one first;
             `any` means no list. A party member whose list cannot be combined with those of the
             earlier members in one team draws another. Without this key, nobody lists roles.
-        home_share: Share of a party's members who live in its home region; the others live
-            anywhere, each region in proportion to its share of the players.
+        home_share: Share of a party's members who certainly live in its home region; the others
+            live anywhere, each region in proportion to its share of the players.
     """
 
     LEFT_OUT: ClassVar[tuple[str, ...]] = ("hour",)

@@ -178,7 +178,7 @@ class Engine:
         """Return the faults of policies by queue; these queues make no matches any more."""
         return [pool.fault for pool in self.pools.values() if pool.fault is not None]
 
-    def step(self, input_: Input) -> Record:
+    def step(self, input_: Input, /) -> Record:
         """Decide an input, and fold its events.
 
         Returns:

@@ -106,7 +106,7 @@ class Shard:
         """Return whether records wait to be taken to the journal."""
         return bool(self._records)
 
-    def handle(self, input_: Input, answer_to: Any = None) -> list[Effect]:
+    def handle(self, input_: Input, /, answer_to: Any = None) -> list[Effect]:
         """Hand an input to the engine, after every timer that was due before it.
 
         Returns:
@@ -115,7 +115,7 @@ class Shard:
         if self.is_given_up:
             return [Answer(answer_to, error=JournalUnavailable("this shard has stopped"))]
         if len(self._effects) >= self.pending_max and not isinstance(input_, Advance | Settle):
-            return [Answer(answer_to, error=Overloaded("the journal is too slow; try again later"))]
+            return [Answer(answer_to, error=Overloaded("the journal is behind; try again later"))]
         self._catch_up(input_)
         if not isinstance(input_, Advance):
             self._answer(input_, answer_to)
@@ -141,7 +141,7 @@ class Shard:
         if self.is_given_up:
             return [Answer(answer_to, error=JournalUnavailable("this shard has stopped"))]
         if len(self._effects) >= self.pending_max:
-            return [Answer(answer_to, error=Overloaded("the journal is too slow; try again later"))]
+            return [Answer(answer_to, error=Overloaded("the journal is behind; try again later"))]
         try:
             self._hold(Answer(answer_to, query(self.engine)))
         except MatchmakingError as error:
@@ -209,7 +209,7 @@ class Shard:
             self._hold(Push(record))
         return record
 
-    def answered_before(self, input_: Input) -> tuple[TicketView | Refused, ...] | None:
+    def answered_before(self, input_: Input, /) -> tuple[TicketView | Refused, ...] | None:
         """Return the answer that a request's idempotency key got the first time, if there was one.
 
         Raises:

@@ -63,6 +63,6 @@ class LeaseWatch:
         if left > 0:
             raise StaleOwner(
                 f"shard {shard!r} is held by {renewal[0]!r} for at least {left:.3f} s more: stop "
-                f"that server, or let {newcomer!r} try again then",
+                f"that server, and let {newcomer!r} try again then",
                 renewal[0],
             )

@@ -37,8 +37,8 @@ class Lookahead(msgspec.Struct, frozen=True, kw_only=True):
     whenever there is news: a ticket is announced, arrives unannounced or fails to arrive, a planned
     partner leaves, or a deadline comes that no plan has considered. A ticket that stays unpaired
     costs what a player is worth, plus its wait until the horizon; or, if its deadline comes sooner,
-    a match with a bot at that time. Planned pairs play when both have arrived; the rest of the plan
-    stays as it is until there is news.
+    a match with a bot at that time. Planned pairs play once both are there and the rules allow it;
+    the rest of the plan stays as it is until there is news.
 
     A player is worth half of T, the cost at which the next arrival saves as much as waiting for it
     costs: rate * mean((T - cost)+) = 1.24^2 * wait_price over the last 100 arrivals. For one

@@ -452,12 +452,12 @@ async def _refuses_snapshots(bench: JournalUnderTest) -> None:
 @_promise("segments are kept in order")
 async def _keeps_segments(bench: JournalUnderTest) -> None:
     await bench.own()
-    segments = [Segment(first, 1, "0.1", {"duel": f"greedy-{first}"}, 0.5) for first in (1, 4, 11)]
-    for segment in segments:
+    expected = [Segment(first, 1, "0.1", {"duel": f"greedy-{first}"}, 0.5) for first in (1, 4, 11)]
+    for segment in expected:
         await bench.journal.begin(bench.shard, segment)
     await bench.reopen()
     segments = await bench.journal.segments(bench.shard)
-    bench.expect(segments == segments, f"expected {segments}, got {segments}")
+    bench.expect(segments == expected, f"expected {expected}, got {segments}")
 
 
 @_promise("a segment takes the place of one that begins at the same record, and lowers no format")
@@ -467,8 +467,8 @@ async def _raises_formats(bench: JournalUnderTest) -> None:
         await bench.journal.begin(bench.shard, Segment(4, number, f"0.{number}", {}, 0.5))
     await bench.reopen()
     segments = await bench.journal.segments(bench.shard)
-    segments = [Segment(4, 2, "0.1", {}, 0.5)]
-    bench.expect(segments == segments, f"expected {segments}, got {segments}")
+    expected = [Segment(4, 2, "0.1", {}, 0.5)]
+    bench.expect(segments == expected, f"expected {expected}, got {segments}")
 
 
 @_promise("a lease is renewed by its owner and refused to others until its time is over")

@@ -421,7 +421,7 @@ _EXAMPLES = {
 
 _SENTENCES = {
     "Number out of range": "the number must be between -1.8e308 and 1.8e308",
-    "Input data was truncated": "it ends too early",
+    "Input data was truncated": "it ends too early, or within an escape",
 }
 """Sentences of the decoder in our words."""
 

@@ -56,7 +56,12 @@ TRANSITIONS = (
     Transition(WAITING, Cancelled, CANCELLED, "its owner cancels it or stops sending heartbeats"),
     Transition(WAITING, Expired, EXPIRED, "its longest allowed wait is over"),
     Transition(PROPOSED, Confirmed, PROPOSED, "some of its players accept"),
-    Transition(PROPOSED, Prolonged, PROPOSED, "the server was down, so players get more time"),
+    Transition(
+        PROPOSED,
+        Prolonged,
+        PROPOSED,
+        "the server was down or late, or clients are still coming back: players get more time",
+    ),
     Transition(PROPOSED, Dissolved, WAITING, "the proposal fails because of other players"),
     Transition(PROPOSED, Matched, MATCHED, "all players have accepted"),
     Transition(PROPOSED, Cancelled, CANCELLED, "a player declines, does not answer or cancels"),

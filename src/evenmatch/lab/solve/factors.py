@@ -255,7 +255,7 @@ def figures_of(
 
     Args:
         factors: Of the batch.
-        seating: The matches, see `Plan.seated`.
+        seating: The matches, see `Plan.seating`.
         evaluate: Returns the cost of each match.
     """
     if not len(seating):

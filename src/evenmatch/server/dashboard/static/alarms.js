@@ -52,7 +52,7 @@ const CHECKS = [
     look({ sum }) {
       // Those that end now may have been proposed before the five minutes.
       const [proposed, failed, repaired] = [sum("proposed"), Math.min(sum("proposed"), sum("failed")), sum("repaired")];
-      const repairs = `in 5 min; ${repaired === 1 ? "one was" : `${number(repaired)} were`} repaired`;
+      const repairs = `in 5 min; ${repaired === 1 ? "one repair" : `${number(repaired)} repairs`}`;
       if (proposed < LEAST) return [number(failed), UNKNOWN, `proposals failed ${repairs}.`];
       return [share(failed, proposed), level(failed / proposed, 0.1, 0.2), `of proposals failed ${repairs}. Alarm at 20\u00a0%.`];
     },

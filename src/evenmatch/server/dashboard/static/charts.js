@@ -111,7 +111,7 @@ const PLOTS = [
     series: [{ name: "waiting", label: "waiting tickets", tone: "one", fill: true }],
   },
   {
-    id: "waits", title: "Waits of matched tickets", kind: "seconds", what: "waits", unit: "wait",
+    id: "waits", title: "Waits of matched players", kind: "seconds", what: "waits", unit: "wait",
     series: [
       { name: "p50", label: "half at most", tone: "one" },
       { name: "p90", label: "90 % at most", tone: "two", dash: [8, 4] },
@@ -256,7 +256,7 @@ class Plot {
     const [half, most, all] = this.data.slice(1).map((values) => values.at(-1) ?? null);
     const longest = Math.max(...this.data[3].filter((value) => value !== null));
     if (all === null) return `Nobody was matched in the last minute. Before that, 99 % had waited at most ${span(longest)}.`;
-    return `Of the tickets matched in the last minute, half waited at most ${span(half)}, 90 % at most ${span(most)}, and 99 % at most ${span(all)}.`;
+    return `Of the players matched in the last minute, half waited at most ${span(half)}, 90 % at most ${span(most)}, and 99 % at most ${span(all)}.`;
   }
 
   #fillTable() {
