@@ -8,7 +8,7 @@ import pytest
 
 from evenmatch.engine.records import Record, decode
 from evenmatch.errors import JournalCorrupt
-from evenmatch.journals.base import Entry, StoredSnapshot
+from evenmatch.journals.base import Entry, Segment, StoredSnapshot
 from evenmatch.journals.head import EntryReader
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.testing.journals import check_journal, damage_memory
@@ -140,6 +140,20 @@ class GivesLeasesToAnyone(MemoryJournal):
         return await super().lease(shard, owner, ttl)
 
 
+class ForgetsSegments(MemoryJournal):
+    """Keeps the newest segment alone."""
+
+    async def segments(self, shard: str) -> list[Segment]:
+        return (await super().segments(shard))[-1:]
+
+
+class LowersFormats(MemoryJournal):
+    """Lets a segment take the place of another as it comes, with an older format too."""
+
+    async def begin(self, shard: str, segment: Segment) -> None:
+        self._shelf(shard).segments[segment.first_seq] = msgspec.json.encode(segment)
+
+
 READ_BACK = "appended records are read back equal and in order, also after reopening: "
 STALE_OWNER = "an append by anyone but the present owner is refused with StaleOwner: "
 STALE_EPOCH = "an append in an epoch that is over, or not yet begun, is refused with StaleOwner: "
@@ -148,6 +162,8 @@ DISORDER = "a batch that is not numbered consecutively is refused with SequenceG
 DAMAGE = "a damaged, torn, lost or misplaced record is detected, never returned: "
 ATOMIC = "an append is atomic: "
 SNAPSHOT = "the newest intact snapshot is returned: "
+SEGMENTS = "segments are kept in order: "
+FORMATS = "a segment takes the place of one that begins at the same record, and lowers no format: "
 LEASE = "a lease is renewed by its owner and refused to others until its time is over: "
 
 FAULTS: list[tuple[type[MemoryJournal], str]] = [
@@ -162,6 +178,8 @@ FAULTS: list[tuple[type[MemoryJournal], str]] = [
     (ForgetsTails, DAMAGE + "the tail from record 3 on was cut off, and records [1, 2] were read"),
     (StoresHalfBatches, ATOMIC + "expected records [], read [1, 2, 3"),
     (ReturnsDamagedSnapshots, SNAPSHOT + "expected the snapshot after record 4, got 6"),
+    (ForgetsSegments, SEGMENTS + "expected [Segment(first_seq=1,"),
+    (LowersFormats, FORMATS + "expected [Segment(first_seq=4, format=2"),
     (GivesLeasesToAnyone, LEASE + "expected StaleOwner, and it was accepted"),
 ]
 
