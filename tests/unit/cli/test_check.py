@@ -421,7 +421,7 @@ def test_kinds_that_compare_no_numbers_are_told(
     for sentence in (
         "the mean latency between enemies (weight 1.5)",
         "the difference in party sizes between its teams (weight 1.5)",
-        "the number of hosts that it lacks, of two who can reach everyone by connect (weight 1.5)",
+        "the number of missing hosts (of two who can reach everyone, by connect) (weight 1.5)",
         "the share of its pairs without a common element of words (weight 1.5)",
         "The largest latency in ms to the region that is best for all may be at most 90.",
         (

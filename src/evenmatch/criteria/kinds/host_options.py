@@ -28,7 +28,7 @@ class HostOptions(Comparison):
     limit = Limit("how many hosts may be missing to two: 0 asks for two, 1 for one", 2.0)
     form = Form.NETWORK
     gap_most = 2.0
-    compared = "the number of hosts that a match lacks (of two who can reach everyone, by {})"
+    compared = "the number of missing hosts (of two who can reach everyone, by {})"
     raw = (Gap("possible hosts", "", 1, is_of_attribute=False),)
 
     @classmethod
