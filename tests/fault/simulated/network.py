@@ -5,6 +5,7 @@ when it arrives: a link that was cut meanwhile has swallowed it.
 """
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Callable
 
@@ -38,6 +39,7 @@ class Network:
         # How often each link is cut now; cuts may overlap.
         self._cut: Counter[tuple[str, str]] = Counter()
         self._cuts = 0
+        self._mended_at: dict[tuple[str, str], float] = {}
 
     def cut(self, one: str, other: str) -> None:
         """Let nothing pass between two ends, in either direction."""
@@ -48,10 +50,16 @@ class Network:
         """Take a cut back."""
         self._cut[_link(one, other)] -= 1
         self._cuts -= 1
+        self._mended_at[_link(one, other)] = self.world.now
 
     def is_cut(self, one: str, other: str) -> bool:
         """Return whether nothing passes between two ends."""
         return self._cuts > 0 and self._cut[_link(one, other)] > 0
+
+    def is_whole_since(self, at: float, one: str, other: str) -> bool:
+        """Return whether all has passed between two ends since an instant."""
+        mended_at = self._mended_at.get(_link(one, other), -math.inf)
+        return not self.is_cut(one, other) and mended_at < at
 
     def note(self, *facts: object) -> None:
         """Make facts part of the run's trace."""

@@ -13,6 +13,7 @@ from evenmatch.server.cluster.identity import NodeIdentity
 from evenmatch.server.cluster.peer_calls import FINISH_PATH
 from tests.fault.simulated.clients import Caller
 from tests.fault.simulated.cluster_node import KEY, OLDER, ClusterNode
+from tests.fault.simulated.network import STORE
 from tests.fault.simulated.node import BORN, Request
 from tests.fault.simulated.recount import Recount
 from tests.fault.simulated.store import Store
@@ -54,12 +55,17 @@ class Operator(Caller):
             await asyncio.sleep(self.chance.uniform(*ASKS_EACH))
 
     def note_raised(self) -> None:
-        """Take note that the format of a shard is raised at this moment."""
+        """Take note that the format of a shard is raised at this moment.
+
+        Nodes find each other by the leases in the journal. Of one that is cut off from it the
+        others need not know: it holds no lease, and refuses the journal once it is back.
+        """
         calm = self.world.now - KNOWN_WITHIN
         for machine in self.machines:
             since = machine.older_since
             is_known = since is not None and since < calm and machine.knows_a_cluster
-            if is_known and machine.is_awake_since(calm):
+            has_journal = self.network.is_whole_since(calm, machine.name, STORE)
+            if is_known and has_journal and machine.is_awake_since(calm):
                 at = f"{self.world.now:.3f} s"
                 self.problems.append(f"I19: a format is raised at {at}, {machine.name} is older")
 
