@@ -290,6 +290,8 @@ def carried_out(name: str, size: int | None) -> Run:
         is_well, figures = part.read(data, done.stdout, done.returncode)
     except (msgspec.MsgspecError, TypeError, KeyError):
         is_well, figures = False, {"it ended with": (done.stderr or done.stdout)[-500:]}
+    if not is_well:
+        print(done.stdout, done.stderr, sep="\n")
     shown = command.replace(" --json {json}", "")
     day = datetime.now(UTC).date().isoformat()
     return Run(shown, day, time.monotonic() - began, is_well, figures, versions())
