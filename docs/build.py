@@ -236,9 +236,6 @@ def configuration_page() -> str:
             row for kind in kinds for row in _key_rows(kind, is_one_of_several=len(kinds) > 1)
         ]
         lines.append("")
-        if later := getattr(kinds[0], "LATER_KEYS", ()):
-            names = ", ".join(f"`{key}`" for key in later)
-            lines += [f"Reserved for a later version: {names}.", ""]
     return _page(lines)
 
 

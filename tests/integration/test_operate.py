@@ -93,3 +93,11 @@ def test_draining_server_takes_no_tickets_and_hands_over_to_the_one_that_waits(
             second.kill()
             second.wait(15.0)
             second.stdout.close()
+
+
+def test_log_says_why_and_when_a_server_stopped(tmp_path: Path) -> None:
+    with running(tmp_path) as server:
+        assert server.stop() == 0
+        (stopping,), (stopped,) = logged(server, "stopping"), logged(server, "stopped")
+    assert stopping["reason"] == "SIGTERM"
+    assert stopped["address"] == server.url

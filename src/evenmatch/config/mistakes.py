@@ -77,7 +77,9 @@ class _Mender:
         place = PLACE.fullmatch(text)
         path = None if place is None else self._path_of(place)
         if path is None or place is None:
-            self._note(text)
+            first = "" if place is None else re.split(r"[.\[]", place["keys"] or "")[0]
+            if first not in self._gone.get((), ()):
+                self._note(text)
             return False
         scope = path[:2] if path[0] == "queue" and len(path) > 2 else ()
         sentence = place["sentence"] or ""

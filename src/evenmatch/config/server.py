@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
@@ -182,6 +182,11 @@ class ServerSettings(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         notifications: The webhooks that receive GameLift's matchmaking events.
         limits: The limits beyond which the server refuses requests.
     """
+
+    ELSEWHERE: ClassVar[tuple[tuple[str, str], ...]] = tuple(
+        (key, f"evenmatch serve --{key.replace('_', '-')}")
+        for key in ("host", "port", "health_port", "data", "journal", "tls_cert", "tls_key", "node")
+    )
 
     clock_speed: Factor = 1.0
     keep_days: Annotated[float, Meta(ge=1e-6, le=3650.0, extra={"unit": "days"})] = 30.0

@@ -20,7 +20,6 @@ import msgspec
 
 from evenmatch.errors import ConfigError, nearest_name
 
-LATER = "comes with a later version"
 LIST_MAX = 10_000
 TEXT_MAX = 10_000
 WHOLE_MAX = 2**63 - 1
@@ -83,8 +82,9 @@ def decode(raw: object, kind: type[Kind], at: Place) -> Kind:
 
     Args:
         raw: What tomllib or a JSON decoder made of it.
-        kind: A struct type; its class attributes `LEFT_OUT`, `LATER_KEYS` and `FIRST` name fields
-            that are no keys, keys of later versions, and keys that pages list before others.
+        kind: A struct type; its class attributes `LEFT_OUT` and `FIRST` name fields that are no
+            keys, and keys that pages list before others; `ELSEWHERE` says where else something is
+            set that people look for here.
         at: Where it stands.
 
     Raises:
@@ -357,7 +357,7 @@ def _walk_table(raw: dict[str, Any], kind: Any, tables: list[Any], at: Place) ->
     others = [key for key in raw if key not in known]
     for key in others:
         if not any(key in keys_of(each) for each in tables):
-            _refuse_key(key, known, getattr(kind, "LATER_KEYS", ()), at)
+            _refuse_key(key, known, getattr(kind, "ELSEWHERE", ()), at)
     for key in others:
         takes = ", ".join(fields) or "no further key"
         at.at(key).refuse(f'does not go with {tag_field} = "{tag}", which takes {takes}')
@@ -404,10 +404,13 @@ def _places(at: Place, raw: Sequence[Any]) -> Iterator[Place]:
             yield at.at(index)
 
 
-def _refuse_key(key: str, known: tuple[str, ...], later: tuple[str, ...], at: Place) -> NoReturn:
+def _refuse_key(
+    key: str, known: tuple[str, ...], elsewhere: Iterable[tuple[str, str]], at: Place
+) -> NoReturn:
     here = at.at(key if len(key) <= 60 else f"{key[:57]}...")
-    if key in later:
-        here.refuse(LATER)
+    for name, way in elsewhere:
+        if name == key:
+            here.refuse(f"is not a known key; set it with {way}")
     here.refuse(f"is not a known key{suggestion(key, known) or ';'} allowed: {', '.join(known)}")
 
 

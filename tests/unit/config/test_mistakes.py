@@ -117,6 +117,12 @@ def test_what_follows_from_a_mistake_is_none(text: str, mistake: str) -> None:
     assert mistake in told
 
 
+def test_queue_in_single_brackets_is_one_mistake() -> None:
+    (told,) = found('[queue]\nname = "duel"')
+    assert told.startswith("queue must be a list of tables (double brackets: [[...]])")
+    assert found("seed = 1") == ["queue is missing; a file needs at least one [[queue]]"]
+
+
 def test_wrong_value_is_told_of_where_its_table_misses_a_key_too() -> None:
     told = found('[[queue]]\n[server.tokens]\nalgorithm = "HS256"\nleeway = -1\naudience = "a"')
     beginnings = ["server.tokens.leeway must be", "server.tokens.key_files is missing"]

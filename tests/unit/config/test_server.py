@@ -43,6 +43,8 @@ def test_reads_who_may_come_in(tmp_path: Path) -> None:
         (TOKENS.replace("}", ", lifetime_max = 0.0}"), "tokens.lifetime_max must be between"),
         (TOKENS.replace("}", ", leeway = 3600.0}"), "server.tokens.leeway must be between"),
         ('tokens = {algorithm = "HS256"}', "server.tokens.key_files is missing"),
+        ("port = 9000", "server.port is not a known key; set it with evenmatch serve --port"),
+        ("tls_cert = 'a'", "server.tls_cert is not a known key; set it with evenmatch serve --tls-"),
         (TOKENS.replace("}", ", secret = 'x'}"), "server.tokens.secret is not a known key"),
     ],
 )  # fmt: skip

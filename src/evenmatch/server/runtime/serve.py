@@ -17,7 +17,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import IO, Any
 
 import msgspec
@@ -322,6 +322,7 @@ async def _run(
         for watch in watches:
             watch.cancel()
         await running.stop()
+        log.info("stopped", address=address)
     running.check_given_up()
 
 
@@ -375,6 +376,11 @@ class _Server(uvicorn.Server):
             loop.add_signal_handler(signal.SIGHUP, self._begin, self.games.reload)
             loop.add_signal_handler(signal.SIGUSR1, self.games.drain)
         yield
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop, and at once if it is said again."""
+        log.info("stopping", reason=signal.Signals(sig).name)
+        super().handle_exit(sig, frame)
 
     def _begin(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Begin what a signal asks for, beside all else."""
