@@ -44,7 +44,7 @@ def test_reads_who_may_come_in(tmp_path: Path) -> None:
         (TOKENS.replace("}", ", leeway = 3600.0}"), "server.tokens.leeway must be between"),
         ('tokens = {algorithm = "HS256"}', "server.tokens.key_files is missing"),
         ("port = 9000", "server.port is not a known key; set it with evenmatch serve --port"),
-        ("tls_cert = 'a'", "server.tls_cert is not a known key; set it with evenmatch serve --tls-"),
+        ("tls_key = 1", "server.tls_key is not a known key; set it with evenmatch serve --tls-key"),
         (TOKENS.replace("}", ", secret = 'x'}"), "server.tokens.secret is not a known key"),
     ],
 )  # fmt: skip
