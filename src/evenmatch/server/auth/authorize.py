@@ -11,8 +11,6 @@ import math
 from contextlib import suppress
 from urllib.parse import parse_qs
 
-from starlette.routing import BaseRoute, Route, WebSocketRoute
-
 from evenmatch.errors import JournalUnavailable
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.address import caller_address
@@ -28,6 +26,7 @@ from evenmatch.server.auth.principal import (
 )
 from evenmatch.server.http.operation import WEBSOCKET, Operation, RouteRights, Server
 from evenmatch.server.http.responses import Asgi, Message, Receive, Scope, Send
+from evenmatch.server.http.routing import GuardedRoute, asgi_of
 from evenmatch.server.http.sockets import NOT_VALID
 from evenmatch.server.runtime.runtime import Runtime
 
@@ -176,13 +175,8 @@ def _query_of(scope: Scope) -> dict[str, list[str]]:
     return parse_qs(query, keep_blank_values=True, errors="replace")
 
 
-def guarded(operation: Operation, server: Server) -> BaseRoute:
+def guarded(operation: Operation, server: Server) -> GuardedRoute:
     """Return the handler of an operation behind a guard that lets in only whom its row allows."""
-    endpoint = operation.endpoint(server)
-    route: Route | WebSocketRoute
-    if operation.method == WEBSOCKET:
-        route = WebSocketRoute(operation.path, endpoint)
-    else:
-        route = Route(operation.path, endpoint, methods=[operation.method])
-    route.app = Authorizer(operation, route.app, server.services.runtime, server.accounts)
-    return route
+    app = asgi_of(operation.endpoint(server))
+    guard = Authorizer(operation, app, server.services.runtime, server.accounts)
+    return GuardedRoute(operation.method, operation.path, guard)

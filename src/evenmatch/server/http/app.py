@@ -1,7 +1,7 @@
 """The ASGI application: which handler answers which request, and what becomes of errors.
 
-Creating tickets goes past Starlette; everything else is a Starlette route. Whatever goes wrong, a
-client gets a status, a code and a sentence, never a traceback.
+Creating tickets has a way of its own; everything else is a route of the table. Whatever goes wrong,
+a client gets a status, a code and a sentence, never a traceback.
 """
 
 from __future__ import annotations
@@ -9,18 +9,12 @@ from __future__ import annotations
 import ipaddress
 from urllib.parse import urlsplit
 
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Match, Route, WebSocketRoute
-
 from evenmatch.errors import MatchmakingError, Refusal
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.authorize import guarded
 from evenmatch.server.auth.principal import LOCAL, TooManyRequests, principal_of
 from evenmatch.server.http.create_tickets import CreateTickets
-from evenmatch.server.http.operation import Server
+from evenmatch.server.http.operation import WEBSOCKET, Server
 from evenmatch.server.http.responses import (
     Disconnected,
     Message,
@@ -35,6 +29,7 @@ from evenmatch.server.http.responses import (
     problem_of,
     send_body,
 )
+from evenmatch.server.http.routing import GuardedRoute, NothingHere, RouteTable
 from evenmatch.server.http.sockets import denying
 from evenmatch.server.http.table import OPERATIONS
 from evenmatch.server.runtime.services import Services
@@ -45,10 +40,7 @@ STREAM_PATH = "/v1/stream"
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 HOSTS_MAX = 64
 """Host headers that are remembered as welcome."""
-TURNED_AWAY = "turned_away"
-"""The key of a request's scope that says that its caller asked for too much."""
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-CODES = {404: "not_found", 405: "method_not_allowed"}
 
 
 class OriginNotAllowed(Refusal):
@@ -72,18 +64,8 @@ class App:
         self._create = CreateTickets(services.runtime, services.metrics, accounts, services.keys)
         self._origins = settings.origins
         routes = [guarded(operation, Server(services, accounts)) for operation in OPERATIONS]
-        self._sockets = {route.path: route for route in routes if isinstance(route, WebSocketRoute)}
-        self._starlette = Starlette(
-            routes=routes,
-            exception_handlers={
-                TooManyRequests: self._on_too_many,
-                MatchmakingError: _on_known_error,
-                HTTPException: _on_http_error,
-                Exception: _on_unexpected_error,
-            },
-        )
-        # A redirect would be built from the Host header, which anybody may write.
-        self._starlette.router.redirect_slashes = False
+        self._sockets = {route.path: route for route in routes if route.method == WEBSOCKET}
+        self._routes = RouteTable(route for route in routes if route.method != WEBSOCKET)
         self._hosts = AllowedHosts(self._origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -134,7 +116,7 @@ class App:
             )
 
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one WebSocket, past Starlette: of thousands, each layer would keep a frame."""
+        """Serve one WebSocket: of thousands, each layer would keep a frame."""
         route = self._sockets.get(scope["path"])
         if route is None:
             problem = Problem(
@@ -160,7 +142,7 @@ class App:
     async def _quiet(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that is not hot, and count it."""
         stopwatch = self._services.runtime.clocks.stopwatch
-        began, status, waits = stopwatch(), 500, False
+        began, status, waits = stopwatch(), 0, False
         self._services.backlog.catch_up()
 
         async def counted(message: Message) -> None:
@@ -170,23 +152,39 @@ class App:
             waits = waits or bool(message.get("more_body"))
             await send(message)
 
+        route = is_turned_away = None
         try:
-            await self._starlette(scope, receive, counted)
+            if (found := self._routes.find(scope["method"], scope["path"])) is None:
+                raise NothingHere(self._routes.methods(scope["path"]))
+            route, scope["path_params"] = found
+            await route.app(scope, receive, counted)
         except Disconnected:
             return
+        except NothingHere as error:
+            await _tell_nothing_here(scope, counted, error)
         except Exception as error:  # noqa: BLE001
-            # The client has its answer already, or will see a cut stream.
-            self._services.metrics.unexpected(error, _route_name(scope))
-        is_left_out = waits or scope.get(TURNED_AWAY, False)
-        if not is_left_out and b"wait=" not in scope.get("query_string", b""):
+            is_turned_away = isinstance(error, TooManyRequests)
+            await self._tell_error(error, _route_name(scope, route), counted, begun=status > 0)
+        if not (waits or is_turned_away) and b"wait=" not in scope.get("query_string", b""):
             seconds = stopwatch() - began
-            self._services.metrics.requested(_route_name(scope), status, seconds)
+            self._services.metrics.requested(_route_name(scope, route), status or 500, seconds)
 
-    async def _on_too_many(self, request: Request, error: Exception) -> Response:
-        """Refuse one caller; it says nothing of how busy the server is, so it is counted apart."""
-        request.scope[TURNED_AWAY] = True
-        self._services.metrics.turned_away(TooManyRequests.code)
-        return await _on_known_error(request, error)
+    async def _tell_error(self, error: Exception, name: str, send: Send, *, begun: bool) -> None:
+        """Answer with an error; one that is no answer, or comes after its beginning, is a bug."""
+        metrics = self._services.metrics
+        if isinstance(error, TooManyRequests):
+            # It says nothing of how busy the server is, so it is counted apart.
+            metrics.turned_away(error.code)
+        if begun or not isinstance(error, MatchmakingError):
+            metrics.unexpected(error, name)
+        if begun:
+            return
+        if isinstance(error, MatchmakingError):
+            status, problem = problem_of(error)
+            body, headers = encode(problem), headers_of(error)
+        else:
+            status, body, headers = 500, internal_problem(), headers_for(500)
+        await send_body(send, status, body, headers)
 
     def _is_welcome(self, scope: Scope) -> bool:
         """Return whether a request may come from the web page that sends it, if one does."""
@@ -221,55 +219,20 @@ class AllowedHosts:
         return True
 
 
-async def _on_known_error(request: Request, error: Exception) -> Response:
-    del request
-    assert isinstance(error, MatchmakingError)
-    status, problem = problem_of(error)
-    response = _response(status, encode(problem))
-    response.headers.update({key.decode(): value.decode() for key, value in headers_of(error)})
-    return response
+async def _tell_nothing_here(scope: Scope, send: Send, error: NothingHere) -> None:
+    if not error.allowed:
+        problem = Problem("not_found", "there is nothing at this path; /docs shows what there is")
+        await send_body(send, 404, encode(problem))
+        return
+    allowed = ", ".join(error.allowed)
+    sentence = f"this path does not take {scope['method']}; allowed: {allowed}"
+    headers = [*headers_for(405), (b"allow", allowed.encode())]
+    await send_body(send, 405, encode(Problem("method_not_allowed", sentence)), headers)
 
 
-async def _on_http_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    allowed = ", ".join(_methods_for(request)) if error.status_code == 405 else ""
-    code = CODES.get(error.status_code, "http_error")
-    sentence = {
-        "not_found": "there is nothing at this path; /docs shows what there is",
-        "method_not_allowed": f"this path does not take {request.method}; allowed: {allowed}",
-    }.get(code, error.detail)
-    response = _response(error.status_code, encode(Problem(code, sentence)))
-    response.headers.update(error.headers or {})
-    if allowed:
-        response.headers["allow"] = allowed
-    return response
-
-
-def _methods_for(request: Request) -> list[str]:
-    """Return the methods of all routes that the path belongs to."""
-    fitting = (
-        route.methods or set()
-        for route in request.app.routes
-        if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE
-    )
-    return sorted(set[str]().union(*fitting))
-
-
-async def _on_unexpected_error(request: Request, error: Exception) -> Response:
-    del request, error
-    return _response(500, internal_problem())
-
-
-def _response(status: int, body: bytes) -> Response:
-    headers = {key.decode(): value.decode() for key, value in headers_for(status)}
-    return Response(body, status, headers)
-
-
-def _route_name(scope: Scope) -> str:
+def _route_name(scope: Scope, route: GuardedRoute | None) -> str:
     """Return the pattern of the route that answered, so that metrics stay few."""
-    route = scope.get("route")
-    path = getattr(route, "path", "unknown")
-    return f"{scope['method'] if route is not None else ''} {path}".strip()
+    return "unknown" if route is None else f"{scope['method']} {route.path}"
 
 
 def _is_loopback(name: str | None) -> bool:

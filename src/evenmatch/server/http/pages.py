@@ -11,9 +11,10 @@ from hashlib import sha256
 from importlib.resources import files
 
 import msgspec
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+
+from evenmatch.server.http.routing import NothingHere
 
 KINDS = {
     ".html": "text/html; charset=utf-8",
@@ -70,11 +71,11 @@ def answer_with(request: Request, package: str, name: str, policy: str) -> Respo
         policy: The content security policy.
 
     Raises:
-        HTTPException: The page has no such file (404).
+        NothingHere: The page has no such file.
     """
     file = files_of(package).get(name)
     if file is None:
-        raise HTTPException(404)
+        raise NothingHere
     headers = {
         "content-security-policy": policy,
         "x-content-type-options": "nosniff",

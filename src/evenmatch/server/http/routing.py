@@ -1,0 +1,111 @@
+"""Finds what answers a request by its method and path, without trying one pattern after another.
+
+Starlette's router tries all patterns in turn and wraps each answer in five layers; what a server
+does for each ready-check should cost less than that. Its requests and responses are used as they
+are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from inspect import iscoroutinefunction
+from typing import NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from evenmatch.server.http.responses import Asgi, Receive, Scope, Send
+
+
+class NothingHere(Exception):
+    """Nothing answers at a path, or nothing to this method.
+
+    Args:
+        allowed: The methods to which something answers there.
+    """
+
+    def __init__(self, allowed: list[str] | None = None) -> None:
+        super().__init__("there is nothing at this path")
+        self.allowed = allowed or []
+
+
+class GuardedRoute(NamedTuple):
+    """What answers an operation.
+
+    Args:
+        method: Of HTTP, or `WEBSOCKET`.
+        path: Its pattern, with parameters in braces that each stand for a whole segment.
+        app: The guard, with what it guards.
+    """
+
+    method: str
+    path: str
+    app: Asgi
+
+
+class RouteTable:
+    """Routes by method and path; of two that fit, the first counts.
+
+    Args:
+        routes: In the order of the table.
+
+    Example:
+        >>> async def app(scope, receive, send): ...
+        >>> table = RouteTable([GuardedRoute("GET", "/v1/tickets/{ticket}", app)])
+        >>> table.find("GET", "/v1/tickets/s0-7")[1]
+        {'ticket': 's0-7'}
+        >>> table.methods("/v1/tickets/s0-7"), table.methods("/v1/tickets/")
+        (['GET', 'HEAD'], [])
+    """
+
+    def __init__(self, routes: Iterable[GuardedRoute]) -> None:
+        # By method and segments, where "{}" stands for a parameter; a segment of a request that
+        # reads so is no literal of any pattern.
+        self._routes: dict[tuple[str, ...], tuple[GuardedRoute, dict[str, int]]] = {}
+        # By number of segments: which of them are parameters, of each pattern that has so many.
+        self._shapes: dict[int, dict[tuple[int, ...], None]] = {}
+        self._methods: dict[str, None] = {}
+        for route in routes:
+            parts = route.path.split("/")
+            names = {part[1:-1]: at for at, part in enumerate(parts) if part.startswith("{")}
+            self._shapes.setdefault(len(parts), {})[tuple(names.values())] = None
+            key = (route.method, *("{}" if part.startswith("{") else part for part in parts))
+            self._routes.setdefault(key, (route, names))
+            self._methods |= dict.fromkeys((route.method, *(["HEAD"] * (route.method == "GET"))))
+
+    def find(self, method: str, path: str) -> tuple[GuardedRoute, dict[str, str]] | None:
+        """Return what answers a request, and the parameters of its path; None if nothing does.
+
+        O(shapes of patterns with so many segments), which are three at the most.
+        """
+        parts = path.split("/")
+        for places in self._shapes.get(len(parts), ()):
+            key = ["GET" if method == "HEAD" else method, *parts]
+            for at in places:
+                key[at + 1] = "{}"
+            found = self._routes.get(tuple(key))
+            if found is not None and all(parts[at] for at in places):
+                route, names = found
+                return route, {name: parts[at] for name, at in names.items()}
+        return None
+
+    def methods(self, path: str) -> list[str]:
+        """Return the methods to which something answers at a path, sorted."""
+        return sorted(each for each in self._methods if self.find(each, path) is not None)
+
+
+def asgi_of(endpoint: object) -> Asgi:
+    """Return what answers an operation as an ASGI application.
+
+    Args:
+        endpoint: A coroutine function of a request that returns a response, or an application.
+    """
+    if not iscoroutinefunction(endpoint):
+        return endpoint  # type: ignore[return-value]
+    answer: Callable[[Request], Awaitable[Response]] = endpoint
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        response = await answer(Request(scope, receive, send))
+        await response(scope, receive, send)
+
+    return app
