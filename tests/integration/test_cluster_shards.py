@@ -14,6 +14,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from websockets.sync.client import connect
 
+from tests.integration.gamelift_clients import DUEL, client_of, player, refused, states
 from tests.integration.test_cluster import LEASE, Cluster, answered, cluster, ws
 from tests.integration.test_cluster import shared as shared
 from tests.integration.test_serve_journal import address as address
@@ -311,3 +312,37 @@ def test_node_that_is_told_to_stop_names_who_goes_on_and_nobody_waits_for_a_leas
         assert left["successor"].startswith(after[f"/{SHARDS[group]}"] + "/")
         # Nobody waited until a lease was over.
         assert max(slowest) < LEASE
+
+
+def test_gamelifts_clients_play_at_any_node_in_a_game_of_several_shards(
+    tmp_path: Path, shared: str
+) -> None:
+    configuration = (
+        "[gamelift.rule_sets.duel-rules]\n"
+        f"body = {json.dumps(DUEL)}\n"
+        "[gamelift.configurations.ranked]\n"
+        'rule_set = "duel-rules"\n'
+        "request_timeout = 60\n"
+        "acceptance_required = true\n"
+        "acceptance_timeout = 30\n"
+    )
+    arena = '[[queue]]\nname = "arena"\ngroup = "arena"\npolicy = "window:limit=100"\n'
+    with cluster(tmp_path, shared, "a", "b", config=arena + configuration) as nodes:
+        assert set(spread(nodes)) == {"/s0", "/s0.arena"}
+        one, two = (client_of(node) for node in nodes.nodes.values())
+        for client, name in ((one, "ada"), (two, "bob")):
+            client.start_matchmaking(
+                TicketId=name, ConfigurationName="ranked", Players=[player(name)]
+            )
+        asked = {"REQUIRES_ACCEPTANCE"}
+        until(lambda: set(states(one, "ada", "bob")) == asked == set(states(two, "ada")), "a match")
+        assert nodes.nodes["a"].call("GET", "/v1/tickets/aws:ada").body["state"] == "proposed"
+        # Whoever holds the shard, both nodes take the answers.
+        two.accept_match(TicketId="ada", PlayerIds=["ada"], AcceptanceType="ACCEPT")
+        one.accept_match(TicketId="bob", PlayerIds=["bob"], AcceptanceType="ACCEPT")
+        until(lambda: set(states(two, "ada", "bob")) == {"COMPLETED"}, "both have accepted")
+        for client in (one, two):
+            (kept,) = client.describe_matchmaking_rule_sets()["RuleSets"]
+            assert kept["RuleSetName"] == "duel-rules"
+            with refused("InvalidRequestException", "change [gamelift] in CONFIG on all nodes"):
+                client.create_matchmaking_rule_set(Name="more", RuleSetBody=DUEL)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,7 +13,7 @@ from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.queue import Queue
 from evenmatch.model.shards import ShardPart, shards_of
 from evenmatch.server.auth.accounts import Accounts
-from evenmatch.server.cluster.ask_shards import whole_answer
+from evenmatch.server.cluster.ask_shards import Serve, whole_answer
 from evenmatch.server.cluster.create_routing import _CreateBody, submit_create
 from evenmatch.server.cluster.forwarding import FORWARDED
 from evenmatch.server.cluster.identity import NodeIdentity
@@ -21,14 +22,17 @@ from evenmatch.server.cluster.peer_calls import FINISH_PATH, NODE_PATHS
 from evenmatch.server.cluster.router import GameRouter
 from evenmatch.server.cluster.seat import Seat, SeatPlan
 from evenmatch.server.cluster.tenants import Tenants
+from evenmatch.server.gamelift.routes import CHANGE, CHANGES, GameLiftRoute
 from evenmatch.server.http.app import App
-from evenmatch.server.http.responses import BodyTooLarge
+from evenmatch.server.http.responses import BodyTooLarge, send_body
 from evenmatch.server.runtime.games import Games
 from evenmatch.server.runtime.lease_keeping import Claim
+from tests.callers import Site, with_site
 from tests.unit.server.test_cluster_seats import PlayedGame
 from tests.waiting import until
 
 KEY = b"0123456789abcdef"
+CBOR_MARK = ((b"smithy-protocol", b"rpc-v2-cbor"),)
 IDENTITY = NodeIdentity("a", "127.0.0.1:1", KEY, "00")
 
 
@@ -160,38 +164,80 @@ def test_direct_creates_take_bodies_up_to_the_most_that_any_game_takes() -> None
     with_node(scene, small, large)
 
 
+JSON_CALL = (b"x-amz-target", b"GameLift.StartMatchmaking")
+
+
+def game_of_two_shards(serve: Serve, *queues: Queue) -> GameRouter:
+    parts = shards_of(queues)
+    seats = [
+        Seat(
+            SeatPlan("", Claim(part.name, "a/1@h:1", 5.0), MemoryJournal(), no_game),
+            lambda: 0.0,
+            lambda: None,
+        )
+        for part in parts
+    ]
+    return GameRouter(seats, parts, serve, 1_000)
+
+
 @pytest.mark.parametrize(
-    ("method", "path", "media"),
+    ("method", "path", "headers"),
     [
-        ("POST", "/", "application/x-amz-json-1.1"),
-        ("POST", "/service/GameLift/operation/StartMatchmaking", "application/cbor"),
-        ("GET", "/v1/gamelift/events", "application/x-amz-json-1.1"),
+        ("POST", "/", (JSON_CALL,)),
+        ("POST", "/", ((b"x-amz-target", b"GameLift.Nothing"),)),
+        ("POST", "/", ()),
+        ("POST", "/service/GameLift/operation/AcceptMatch", CBOR_MARK),
+        ("GET", "/v1/gamelift/events", ()),
+        ("GET", "/v1/tickets/aws:t-1", ()),
+        ("GET", "/v1/tickets/aws:s0.casual-1", ()),
     ],
 )
-def test_calls_of_gamelift_are_refused_in_its_own_form_by_a_game_of_several_shards(
-    method: str, path: str, media: str
+def test_calls_of_gamelift_are_answered_by_the_shard_of_the_default_group(
+    method: str, path: str, headers: tuple[tuple[bytes, bytes], ...]
 ) -> None:
-    async def serve(*_: Any) -> None:
-        raise AssertionError("one shard would answer for all")
+    asked_for: list[str] = []
+
+    async def serve(seat: Seat, scope: Any, receive: Any, send: Any) -> None:
+        asked_for.append(seat.claim.shard)
+        await send_body(send, 200, b"{}")
 
     async def main() -> None:
-        seats = [
-            Seat(
-                SeatPlan("", Claim(name, "a/1@h:1", 5.0), MemoryJournal(), no_game),
-                lambda: 0.0,
-                lambda: None,
-            )
-            for name in ("s0", "s0.casual")
-        ]
-        parts = shards_of((Queue("duel"), Queue("arena", group="casual")))
-        answer = await asked(GameRouter(seats, parts, serve, 1_000), path, method=method)
-        headers = dict(answer.headers)
-        assert answer.status == 400
-        assert headers[b"content-type"] == media.encode()
-        assert b"InvalidRequestException" in answer.body
-        assert b"one group" in answer.body
+        # The default group is not that of the first queue.
+        router = game_of_two_shards(serve, Queue("arena", group="casual"), Queue("duel"))
+        assert (await asked(router, path, headers=list(headers), method=method)).status == 200
 
     asyncio.run(main())
+    assert asked_for == ["s0"]
+
+
+@pytest.mark.parametrize("name", sorted(CHANGES))
+@pytest.mark.parametrize("media", ["application/x-amz-json-1.1", "application/cbor"])
+def test_calls_that_change_configurations_are_refused_by_a_game_of_several_shards(
+    name: str, media: str
+) -> None:
+    async def serve(*_: Any) -> None:
+        raise AssertionError("one shard would have what the others lack")
+
+    async def main() -> None:
+        router = game_of_two_shards(serve, Queue("duel"), Queue("arena", group="casual"))
+        path, mark = "/", (b"x-amz-target", f"GameLift.{name}".encode())
+        if media == "application/cbor":
+            path, (mark,) = f"/service/GameLift/operation/{name}", CBOR_MARK
+        answer = await asked(router, path, headers=[mark], method="POST")
+        assert answer.status == 400
+        assert dict(answer.headers)[b"content-type"] == media.encode()
+        assert b"InvalidRequestException" in answer.body
+        assert b"change [gamelift] in CONFIG on all nodes" in answer.body
+
+    asyncio.run(main())
+
+
+def test_calls_that_are_refused_are_those_that_need_the_right_to_operate(tmp_path: Path) -> None:
+    async def scene(site: Site) -> None:
+        calls = GameLiftRoute(site.parts).calls
+        assert {name for name, call in calls.items() if call.rights == CHANGE} == CHANGES
+
+    with_site(tmp_path, scene)
 
 
 def no_game() -> Games:

@@ -28,7 +28,7 @@ def ways(method: str, path: str) -> list[str]:
         "new ticket": (method, path) == CREATE,
         "socket": (method, path) == (WEBSOCKET, STREAM),
         "configuration": path == CONFIG and method in ("GET", "PUT"),
-        "refused": is_gamelift(method, path),
+        "the default group": is_gamelift(method, path),
         "any shard": (method, path) in ANY_SHARD,
     }
     return [way for way, is_it in tried.items() if is_it]

@@ -7,14 +7,16 @@ several shards is asked of each, and `joined_answers` joins what they say.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, unquote, urlencode
 
 import msgspec
+from starlette.requests import Request
 
 from evenmatch.errors import InvalidTicket, NotSupported
 from evenmatch.model.group_split import NAMED, GroupSplit, read_split
-from evenmatch.model.shards import ShardPart, shard_of
+from evenmatch.model.shards import FIRST, ShardPart, shard_of
 from evenmatch.server.cluster import joined_answers
 from evenmatch.server.cluster.ask_shards import Serve, ask_each_shard
 from evenmatch.server.cluster.configurations import Configurations
@@ -22,7 +24,8 @@ from evenmatch.server.cluster.joined_answers import WholeAnswer
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.cluster.sharded_sockets import ManySockets
 from evenmatch.server.gamelift.codec import codec_of
-from evenmatch.server.gamelift.service_errors import service_error_of
+from evenmatch.server.gamelift.routes import CHANGES as GAMELIFT_CHANGES
+from evenmatch.server.gamelift.service_errors import ServiceError, service_error_of
 from evenmatch.server.http.responses import (
     InvalidRequest,
     Receive,
@@ -152,13 +155,26 @@ class GameRouter:
             found = await ask_each_shard(self._serve, each, scope, body)
             await _tell(send, joined_answers.first([answer for _, answer in found]))
         elif is_gamelift(method, path):
-            error = NotSupported(
-                "GameLift's calls are for games that have one group, or no other nodes"
-            )
-            refused = codec_of(path).refusal(service_error_of(error))
-            await refused(scope, receive, send)
+            await self._gamelift(scope, receive, send)
         else:
             await self._serve(self._seat_of(path, scope), scope, receive, send)
+
+    async def _gamelift(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one of GameLift's calls: all its queues are in the default group.
+
+        A new queue would be one for which the nodes know no shard, so nothing is changed this way.
+        """
+        codec = codec_of(scope["path"])
+        # A call that names no operation is refused by the shard.
+        with suppress(ServiceError):
+            if (name := codec.operation_of(Request(scope))) in GAMELIFT_CHANGES:
+                error = NotSupported(
+                    f"{name} is for games of one shard: this game has several, so change "
+                    "[gamelift] in CONFIG on all nodes, and restart each"
+                )
+                await codec.refusal(service_error_of(error))(scope, receive, send)
+                return
+        await self._serve(self._by_shard[FIRST], scope, receive, send)
 
     def _seat_of(self, path: str, scope: Scope) -> Seat:
         """Return the shard of a request that is about one; the first one knows what is wrong."""
@@ -167,7 +183,8 @@ class GameRouter:
             parts = ["", "v1", *parts[3:]]
         if len(parts) > 3 and parts[1] == "v1":
             if parts[2] in BY_ID:
-                return self._by_shard.get(shard_of(parts[3]), self._first)
+                # An id that GameLift's clients chose names no shard.
+                return self._by_shard.get(shard_of(parts[3]), self._by_shard[FIRST])
             if parts[2] == "queues":
                 return self._part(self._by_queue.get(unquote(parts[3]), (self._first,)), scope)
         if scope["query_string"]:

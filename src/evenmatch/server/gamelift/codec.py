@@ -125,7 +125,7 @@ class CborCodec(Codec):
                 "UnknownOperationException",
                 f"this path takes the header Smithy-Protocol: rpc-v2-cbor, got {form[:64]!r}",
             )
-        return str(request.path_params["operation"])
+        return str(request.scope["path"].rpartition("/")[2])
 
     def decode(self, body: bytes, shape: type[ShapeT]) -> ShapeT:
         """Return a request of a body of CBOR."""

@@ -29,6 +29,20 @@ LEAD = frozenset({"matches", "tickets"})
 CHANGE = frozenset({"operate"})
 SEE = frozenset({"tickets", "operate", "read"})
 
+CHANGES = frozenset(
+    each.__name__
+    for each in (
+        shapes.CreateMatchmakingRuleSet,
+        shapes.DeleteMatchmakingRuleSet,
+        shapes.CreateMatchmakingConfiguration,
+        shapes.UpdateMatchmakingConfiguration,
+        shapes.DeleteMatchmakingConfiguration,
+        shapes.TagResource,
+        shapes.UntagResource,
+    )
+)
+"""Operations that change rule sets, configurations or their tags."""
+
 
 class GameLiftCall(NamedTuple):
     """An operation.

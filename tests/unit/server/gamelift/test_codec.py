@@ -52,8 +52,8 @@ def test_wrong_body_is_refused_with_its_place(body: bytes, name: str, said: str)
 
 def request_of(**headers: str) -> Request:
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    params = {"operation": "StopMatchmaking"}
-    return Request({"type": "http", "headers": raw, "path_params": params})
+    path = "/service/GameLift/operation/StopMatchmaking"
+    return Request({"type": "http", "headers": raw, "path": path})
 
 
 @pytest.mark.parametrize("target", ["", "GameLift", "Other.StopMatchmaking"])
