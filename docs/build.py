@@ -172,7 +172,6 @@ def http_page() -> str:
 def errors_page() -> str:
     """Return the tree of errors, with codes and HTTP statuses."""
     from evenmatch.server.auth.principal import Forbidden, TooManyRequests, Unauthenticated
-    from evenmatch.server.http.app import CODES
     from evenmatch.server.http.responses import STATUS, BodyTooLarge, InvalidRequest
 
     tree = (errors.__doc__ or "").partition("\n\n")[2].rstrip()
@@ -193,7 +192,6 @@ def errors_page() -> str:
     for kind in [*refusals, InvalidRequest, BodyTooLarge, *callers]:
         if kind is not errors.Refusal:
             lines.append(f"| `{kind.code}` | {STATUS[kind.code]} | {_first(kind)} |")
-    lines += [f"| `{code}` | {status} | {_HTTP_CODES[code]} |" for status, code in CODES.items()]
     lines += [f"| `{code}` | {status} | {text} |" for code, status, text in _OTHER_CODES]
     lines += ["", "Answers with 429 and 503 carry `Retry-After`."]
     return _page(lines)
@@ -448,11 +446,9 @@ WIDTH = 96
 """Characters of a line of JSON."""
 WORDS_MOST = 20
 """Words that a field may hold, where they are listed with it."""
-_HTTP_CODES = {
-    "not_found": "The server has nothing at this path.",
-    "method_not_allowed": "The path exists, but not for this method.",
-}
 _OTHER_CODES = (
+    ("not_found", 404, "The server has nothing at this path."),
+    ("method_not_allowed", 405, "The path exists, but not for this method."),
     (
         "origin_not_allowed",
         403,
