@@ -15,6 +15,7 @@ from cyclopts import (
     CycloptsError,
     MissingArgumentError,
     RepeatArgumentError,
+    UnknownCommandError,
     UnknownOptionError,
     UnusedCliTokensError,
 )
@@ -176,7 +177,11 @@ def _unusable(error: CycloptsError, command: str) -> str:
         return f"{command} needs {error.argument.name} (see evenmatch {command} --help)"
     if isinstance(error, RepeatArgumentError):
         return f"{error.token.keyword} may be given only once"
+    if isinstance(error, UnknownCommandError):
+        return f"name a command before {command[:64]}: evenmatch COMMAND {command[:64]} (see --help)"
     if isinstance(error, CoercionError) and error.argument is not None and error.token is not None:
+        if error.target_type is bool:
+            return f"{error.token.keyword} takes no value, got {error.token.value[:64]!r}"
         choices = error.argument.get_choices()
         is_number = error.target_type is float
         if choices or is_number:

@@ -105,6 +105,8 @@ def loaded_by(*tokens: str) -> list[str]:
             "FORMAT must be one of flexmatch, playfab, got 'gamelift'",
         ),
         (["import", "--wait-max", "soon"], "--wait-max must be a number, got 'soon'"),
+        (["demo", "--json=maybe"], "--json takes no value, got 'maybe'"),
+        (["--policy"], "name a command before --policy: evenmatch COMMAND --policy (see --help)"),
     ],
 )
 def test_unusable_words_are_refused_with_what_is_allowed(
