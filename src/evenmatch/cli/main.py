@@ -178,7 +178,8 @@ def _unusable(error: CycloptsError, command: str) -> str:
     if isinstance(error, RepeatArgumentError):
         return f"{error.token.keyword} may be given only once"
     if isinstance(error, UnknownCommandError):
-        return f"name a command before {command[:64]}: evenmatch COMMAND {command[:64]} (see --help)"
+        option = command[:64]
+        return f"name a command before {option}: evenmatch COMMAND {option} (see --help)"
     if isinstance(error, CoercionError) and error.argument is not None and error.token is not None:
         if error.target_type is bool:
             return f"{error.token.keyword} takes no value, got {error.token.value[:64]!r}"
