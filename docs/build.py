@@ -454,6 +454,7 @@ _OTHER_CODES = (
         403,
         "The server does not let this web page make the call; the message says why.",
     ),
+    ("request_timeout", 408, "The body did not arrive in time; send the request again."),
     ("config_error", 400, "The configuration cannot be used as written; the message says why."),
     ("upgrade_required", 426, "The stream needs a WebSocket, and this was a plain request."),
     (

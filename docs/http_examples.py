@@ -29,6 +29,7 @@ from evenmatch.model.queue import (  # noqa: E402
     Scale,
 )
 from evenmatch.server.gamelift import cbor  # noqa: E402
+from evenmatch.server.http import responses  # noqa: E402
 from evenmatch.server.http.openapi.fields import RecordedExchange  # noqa: E402
 from tests.callers import Site, add_key, token, with_site  # noqa: E402
 
@@ -65,6 +66,7 @@ class Recorder:
     def __init__(self, site: Site, key: str) -> None:
         self.site, self.key = site, key
         self.kept: list[RecordedExchange] = []
+        self.is_cut_short = False
 
     async def __call__(
         self, operation: str, name: str, target: str, sent: Any = None, **more: Any
@@ -111,7 +113,7 @@ class Recorder:
             nonlocal asked
             if not asked:
                 asked = True
-                return {"type": "http.request", "body": data, "more_body": False}
+                return {"type": "http.request", "body": data, "more_body": self.is_cut_short}
             await leave.wait()
             return {"type": "http.disconnect"}
 
@@ -264,6 +266,9 @@ async def refusals(ask: Recorder) -> None:
     await ask("getConfig", "not for players", "GET /v1/config", key=token("ada"))
     huge = [{"queues": ["duel"], "players": [{"id": "x" * 3_000}]}]
     await ask("createTickets", "too large", "POST /v1/tickets", huge)
+    ask.is_cut_short, responses.BODY_SECONDS = True, PATIENCE
+    await ask("createTickets", "cut short", "POST /v1/tickets", {"queues": ["duel"]})
+    ask.is_cut_short = False
     # As after a day; only the server's tables know how long ago a match was.
     del ask.site.parts.runtime.engine.tables.matches["s0-m1"]
     await ask("getMatch", "no longer kept", "GET /v1/matches/s0-m1")

@@ -38,7 +38,7 @@ export interface ItemCreated {
 /** One refused ticket of an array; the other tickets are not affected. */
 export interface ItemProblem {
   status: number;
-  error: "already_waiting" | "body_too_large" | "config_error" | "cooldown" | "draining" | "forbidden" | "forgotten" | "http_error" | "internal" | "invalid_outcome" | "invalid_request" | "invalid_ticket" | "key_reused" | "method_not_allowed" | "no_backfill" | "not_found" | "not_host" | "not_in_match" | "not_made" | "not_supported" | "origin_not_allowed" | "outcome_differs" | "outcome_disputed" | "overloaded" | "paused" | "proposal_over" | "stale_roster" | "stale_version" | "too_late" | "too_many_requests" | "unauthenticated" | "unavailable" | "unknown_match" | "unknown_player" | "unknown_queue" | "unknown_ticket" | "upgrade_required";
+  error: "already_waiting" | "body_too_large" | "config_error" | "cooldown" | "draining" | "forbidden" | "forgotten" | "http_error" | "internal" | "invalid_outcome" | "invalid_request" | "invalid_ticket" | "key_reused" | "method_not_allowed" | "no_backfill" | "not_found" | "not_host" | "not_in_match" | "not_made" | "not_supported" | "origin_not_allowed" | "outcome_differs" | "outcome_disputed" | "overloaded" | "paused" | "proposal_over" | "request_timeout" | "stale_roster" | "stale_version" | "too_late" | "too_many_requests" | "unauthenticated" | "unavailable" | "unknown_match" | "unknown_player" | "unknown_queue" | "unknown_ticket" | "upgrade_required";
   message: string;
   where?: string;
   ticket?: string | null;
@@ -168,7 +168,7 @@ export interface StreamProblem {
 
 /** An error. */
 export interface Problem {
-  error: "already_waiting" | "body_too_large" | "config_error" | "cooldown" | "draining" | "forbidden" | "forgotten" | "http_error" | "internal" | "invalid_outcome" | "invalid_request" | "invalid_ticket" | "key_reused" | "method_not_allowed" | "no_backfill" | "not_found" | "not_host" | "not_in_match" | "not_made" | "not_supported" | "origin_not_allowed" | "outcome_differs" | "outcome_disputed" | "overloaded" | "paused" | "proposal_over" | "stale_roster" | "stale_version" | "too_late" | "too_many_requests" | "unauthenticated" | "unavailable" | "unknown_match" | "unknown_player" | "unknown_queue" | "unknown_ticket" | "upgrade_required";
+  error: "already_waiting" | "body_too_large" | "config_error" | "cooldown" | "draining" | "forbidden" | "forgotten" | "http_error" | "internal" | "invalid_outcome" | "invalid_request" | "invalid_ticket" | "key_reused" | "method_not_allowed" | "no_backfill" | "not_found" | "not_host" | "not_in_match" | "not_made" | "not_supported" | "origin_not_allowed" | "outcome_differs" | "outcome_disputed" | "overloaded" | "paused" | "proposal_over" | "request_timeout" | "stale_roster" | "stale_version" | "too_late" | "too_many_requests" | "unauthenticated" | "unavailable" | "unknown_match" | "unknown_player" | "unknown_queue" | "unknown_ticket" | "upgrade_required";
   message: string;
   where?: string;
   ticket?: string | null;

@@ -1,6 +1,7 @@
 """The application on a journal in memory, without a socket."""
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
@@ -112,6 +113,100 @@ def test_body_that_is_too_large_is_told_what_it_may_be() -> None:
         status, problem = await call(parts, "PUT", "/v1/matches/s0-m1/assignment", whole)
         assert status == 413
         assert problem["message"] == "the body of this request may have at most 16,384 bytes"
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+REFUSED = [
+    ("GET", "/v1/tickets/s0-99", b"", 404),
+    ("POST", "/v1/matches/s0-m9/accept", b'{"ticket":"s0-1"}', 404),
+    ("GET", "/v1/queues/x/stats", b"", 404),
+    ("GET", "/v1/nothing", b"", 404),
+    ("PUT", "/v1/queues", b"", 405),
+    ("POST", "/v1/tickets", b'{"players":[{"id":"a"}],"queues":["x"]}', 404),
+    ("POST", "/v1/tickets", b'{"players":[{"id":"a"},{"id":"a"}]}', 400),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "status"), REFUSED)
+def test_refused_requests_leave_nothing_for_the_collector(
+    method: str, path: str, body: bytes, status: int
+) -> None:
+    async def scene() -> None:
+        parts = await started(DUEL)
+        assert (await call(parts, method, path, body))[0] == status
+        app, scope = App(parts), {
+            "type": "http", "method": method, "path": path, "query_string": b"", "headers": [],
+        }  # fmt: skip
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": body}
+
+        async def send(message: Message) -> None:
+            del message
+
+        gc.collect()
+        gc.disable()
+        try:
+            for _ in range(100):
+                await app({**scope}, receive, send)
+            assert gc.collect() < 100
+        finally:
+            gc.enable()
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "/v1/tickets"), ("PUT", "/v1/matches/s0-m1/assignment")]
+)
+def test_body_that_does_not_arrive_is_told_of(
+    method: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evenmatch.server.http.responses.BODY_SECONDS", 0.01)
+
+    async def scene() -> None:
+        parts, sent = await started(DUEL), list[Message]()
+        begun = iter([{"type": "http.request", "body": b"{", "more_body": True}])
+
+        async def receive() -> Message:
+            return next(begun, None) or await asyncio.Event().wait()  # type: ignore[return-value]
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        scope = {
+            "type": "http", "method": method, "path": path, "query_string": b"", "headers": [],
+        }  # fmt: skip
+        await App(parts)(scope, receive, send)
+        assert sent[0]["status"] == 408
+        assert msgspec.json.decode(sent[1]["body"])["error"] == "request_timeout"
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_refusal_that_cannot_be_sent_and_an_error_after_the_beginning_are_counted() -> None:
+    async def scene() -> None:
+        parts, app = await started(DUEL), None
+        app = App(parts)
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": b""}
+
+        async def fails(message: Message) -> None:
+            raise OSError("the connection is gone")
+
+        for path in ("/v1/tickets/s0-99", "/v1/nothing", "/healthz"):
+            scope = {
+                "type": "http", "method": "GET", "path": path, "query_string": b"", "headers": [],
+            }  # fmt: skip
+            await app(scope, receive, fails)
+        text = parts.metrics.text().decode()
+        for route in ("GET /v1/tickets/{ticket}", "unknown", "GET /healthz"):
+            assert f'evenmatch_unexpected_errors_total{{route="{route}"}} 1.0' in text
         await parts.runtime.stop()
 
     play(scene)

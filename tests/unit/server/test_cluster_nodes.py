@@ -210,6 +210,44 @@ def test_calls_of_gamelift_are_answered_by_the_shard_of_the_default_group(
     assert asked_for == ["s0"]
 
 
+def test_sockets_follow_a_gamelift_ticket_in_the_shard_of_the_default_group() -> None:
+    heard: list[str] = []
+    ended = asyncio.Event()
+
+    async def serve(seat: Seat, scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+        heard.append(f"{seat.claim.shard}: {(await receive())['text']}")
+        ended.set()
+
+    async def main() -> None:
+        router = game_of_two_shards(serve, Queue("arena", group="casual"), Queue("duel"))
+        said = iter(
+            [
+                {"type": "websocket.connect"},
+                {"type": "websocket.receive", "text": '{"follow":["aws:t-1"]}'},
+            ]
+        )
+
+        async def receive() -> Any:
+            if (message := next(said, None)) is not None:
+                return message
+            await ended.wait()
+            return {"type": "websocket.disconnect"}
+
+        async def send(message: Any) -> None:
+            del message
+
+        scope = {"type": "websocket", "path": "/v1/stream", "headers": [], "query_string": b""}
+        async with asyncio.timeout(20.0):
+            await router(scope, receive, send)
+
+    asyncio.run(main())
+    assert len(heard) == 1
+    assert heard[0].startswith("s0: ")
+    assert "aws:t-1" in heard[0]
+
+
 @pytest.mark.parametrize("name", sorted(CHANGES))
 @pytest.mark.parametrize("media", ["application/x-amz-json-1.1", "application/cbor"])
 def test_calls_that_change_configurations_are_refused_by_a_game_of_several_shards(

@@ -5,7 +5,7 @@ from starlette.routing import Match, Route
 
 from evenmatch.server.http.operation import WEBSOCKET
 from evenmatch.server.http.responses import Receive, Scope, Send
-from evenmatch.server.http.routing import GuardedRoute, RouteTable
+from evenmatch.server.http.routing import GuardedRoute, RouteTable, asgi_of
 from evenmatch.server.http.table import OPERATIONS
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
@@ -48,6 +48,24 @@ def test_methods_of_a_path_are_those_of_all_its_routes() -> None:
     assert TABLE.methods("/v1/tickets/s0-7") == ["DELETE", "GET", "HEAD", "PATCH"]
     assert TABLE.methods("/v1/matches/s0-m1/accept") == ["POST"]
     assert TABLE.methods("/v1/nothing") == []
+
+
+def test_paths_that_only_begin_like_one_are_found_nowhere() -> None:
+    for path in (
+        "/v1/queues\n",
+        "/v1/tickets/s0-7/events/" + 60_000 * "/",
+        "/v1/tickets" + "/" * 9,
+    ):
+        assert TABLE.find("GET", path) is None
+        assert TABLE.methods(path) == []
+
+
+def test_function_that_would_hold_up_the_loop_is_refused() -> None:
+    def endpoint(request: object) -> None:
+        """Answer at once."""
+
+    with pytest.raises(TypeError, match="must be a coroutine function"):
+        asgi_of(endpoint)
 
 
 def test_first_of_two_routes_that_fit_answers() -> None:

@@ -42,6 +42,7 @@ from evenmatch.server.http.responses import (
     Scope,
     Send,
     encode,
+    give_up_on,
     header,
     headers_of,
     problem_of,
@@ -182,6 +183,7 @@ class Authenticator:
             if wait := verified.buckets.take(verified.bucket, self._clock()):
                 raise TooManyRequests("too many requests; wait a little", wait)
         except Disconnected:
+            await give_up_on(send)
             return
         except Refusal as refusal:
             for each in self._entrances:

@@ -45,6 +45,7 @@ from evenmatch.server.http.responses import (
     Scope,
     Send,
     encode,
+    give_up_on,
     header,
     headers_of,
     problem_of,
@@ -52,12 +53,12 @@ from evenmatch.server.http.responses import (
     replay_body,
     send_body,
 )
+from evenmatch.server.http.routing import NOTHING_HERE
 from evenmatch.server.http.sockets import denying
 from evenmatch.server.runtime.games import Games
 from evenmatch.server.runtime.logs import log
 from evenmatch.wire.tickets import Problem
 
-NOTHING_HERE = "there is nothing at this path; /docs shows what there is"
 HEALTH_PATH, READY_PATH = "/healthz", "/readyz"
 HOLD_SECONDS = 0.8
 """For how long a request waits while a shard goes from one node to another."""
@@ -415,7 +416,7 @@ class Node:
         try:
             await self._answer(scope, receive, send)
         except Disconnected:
-            return
+            await give_up_on(send)
         except MatchmakingError as error:
             await refuse(scope, send, error)
 

@@ -139,7 +139,7 @@ class GameRouter:
         path, method = scope["path"], scope.get("method", "")
         if scope["type"] == "websocket":
             if path == STREAM:
-                await ManySockets(self._first, self._by_shard, self._serve)(scope, receive, send)
+                await ManySockets(self._by_shard, self._serve)(scope, receive, send)
             else:
                 await self._serve(self._first, scope, receive, send)
         elif (method, path) == CREATE:
@@ -164,20 +164,21 @@ class GameRouter:
 
         A new queue would be one for which the nodes know no shard, so nothing is changed this way.
         """
-        codec = codec_of(scope["path"])
+        codec, name = codec_of(scope["path"]), ""
         # A call that names no operation is refused by the shard.
         with suppress(ServiceError):
-            if (name := codec.operation_of(Request(scope))) in GAMELIFT_CHANGES:
-                error = NotSupported(
-                    f"{name} is for games of one shard: this game has several, so change "
-                    "[gamelift] in CONFIG on all nodes, and restart each"
-                )
-                await codec.refusal(service_error_of(error))(scope, receive, send)
-                return
-        await self._serve(self._by_shard[FIRST], scope, receive, send)
+            name = codec.operation_of(Request(scope))
+        if scope["method"] != "POST" or name not in GAMELIFT_CHANGES:
+            await self._serve(self._by_shard[FIRST], scope, receive, send)
+            return
+        error = NotSupported(
+            f"{name} is for games of one shard: this game has several, so change [gamelift] in "
+            "CONFIG on all nodes, and restart each"
+        )
+        await codec.refusal(service_error_of(error))(scope, receive, send)
 
     def _seat_of(self, path: str, scope: Scope) -> Seat:
-        """Return the shard of a request that is about one; the first one knows what is wrong."""
+        """Return the shard of a request that is about one; any knows what is wrong with it."""
         parts = path.split("/")
         if parts[:3] == ["", "v1", "dashboard"] and parts[3:4] == ["matches"]:
             parts = ["", "v1", *parts[3:]]

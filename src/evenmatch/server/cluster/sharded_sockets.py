@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from evenmatch.errors import MatchmakingError
-from evenmatch.model.shards import shard_of
+from evenmatch.model.shards import FIRST, shard_of
 from evenmatch.server.cluster.ask_shards import Serve
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.http.responses import (
@@ -39,13 +39,13 @@ class ManySockets:
     """The sockets of one client to several shards.
 
     Args:
-        first: The shard that judges who may come in, and what is wrong with a message.
-        by_shard: All shards, by name.
+        by_shard: All shards, by name; the one called `FIRST` judges who may come in, and what is
+            wrong with a message.
         serve: Serves a socket for one.
     """
 
-    def __init__(self, first: Seat, by_shard: Mapping[str, Seat], serve: Serve) -> None:
-        self._first = first
+    def __init__(self, by_shard: Mapping[str, Seat], serve: Serve) -> None:
+        self._first = by_shard[FIRST]
         self._by_shard = by_shard
         self._serve = serve
         self._inboxes: dict[Seat, asyncio.Queue[Message]] = {}

@@ -22,6 +22,7 @@ from evenmatch.server.http.responses import (
     Scope,
     Send,
     encode,
+    give_up_on,
     header,
     headers_for,
     headers_of,
@@ -40,6 +41,8 @@ STREAM_PATH = "/v1/stream"
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 HOSTS_MAX = 64
 """Host headers that are remembered as welcome."""
+TURNED_AWAY = "turned_away"
+"""The key of a request's scope that says that its caller asked for too much."""
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -141,7 +144,7 @@ class App:
 
     async def _quiet(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that is not hot, and count it."""
-        stopwatch = self._services.runtime.clocks.stopwatch
+        stopwatch, metrics = self._services.runtime.clocks.stopwatch, self._services.metrics
         began, status, waits = stopwatch(), 0, False
         self._services.backlog.catch_up()
 
@@ -152,39 +155,51 @@ class App:
             waits = waits or bool(message.get("more_body"))
             await send(message)
 
-        route = is_turned_away = None
         try:
-            if (found := self._routes.find(scope["method"], scope["path"])) is None:
-                raise NothingHere(self._routes.methods(scope["path"]))
-            route, scope["path_params"] = found
-            await route.app(scope, receive, counted)
+            try:
+                await self._route(scope, receive, counted)
+            except (MatchmakingError, NothingHere) as error:
+                if status:
+                    raise
+                await self._tell(error, scope, counted)
+                # Some are raised again for others; the frames that they passed hold requests.
+                error.__traceback__ = None
         except Disconnected:
+            if not status:
+                await give_up_on(send)
             return
-        except NothingHere as error:
-            await _tell_nothing_here(scope, counted, error)
         except Exception as error:  # noqa: BLE001
-            is_turned_away = isinstance(error, TooManyRequests)
-            await self._tell_error(error, _route_name(scope, route), counted, begun=status > 0)
-        if not (waits or is_turned_away) and b"wait=" not in scope.get("query_string", b""):
-            seconds = stopwatch() - began
-            self._services.metrics.requested(_route_name(scope, route), status or 500, seconds)
+            metrics.unexpected(error, _route_name(scope))
+            # Else the client has its answer already, or will see a cut stream.
+            if not status:
+                await send_body(counted, 500, internal_problem())
+        is_left_out = waits or scope.get(TURNED_AWAY, False)
+        if not is_left_out and b"wait=" not in scope.get("query_string", b""):
+            metrics.requested(_route_name(scope), status or 500, stopwatch() - began)
 
-    async def _tell_error(self, error: Exception, name: str, send: Send, *, begun: bool) -> None:
-        """Answer with an error; one that is no answer, or comes after its beginning, is a bug."""
-        metrics = self._services.metrics
+    async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the route of a request answer it.
+
+        Raises:
+            NothingHere: There is none.
+        """
+        found = self._routes.find(scope["method"], scope["path"])
+        if found is None:
+            raise NothingHere(self._routes.methods(scope["path"]))
+        scope["route"], scope["path_params"] = found
+        await found[0].app(scope, receive, send)
+
+    async def _tell(self, error: MatchmakingError | NothingHere, scope: Scope, send: Send) -> None:
+        """Answer a request with what is wrong with it."""
+        if isinstance(error, NothingHere):
+            await _tell_nothing_here(scope, send, error)
+            return
         if isinstance(error, TooManyRequests):
             # It says nothing of how busy the server is, so it is counted apart.
-            metrics.turned_away(error.code)
-        if begun or not isinstance(error, MatchmakingError):
-            metrics.unexpected(error, name)
-        if begun:
-            return
-        if isinstance(error, MatchmakingError):
-            status, problem = problem_of(error)
-            body, headers = encode(problem), headers_of(error)
-        else:
-            status, body, headers = 500, internal_problem(), headers_for(500)
-        await send_body(send, status, body, headers)
+            scope[TURNED_AWAY] = True
+            self._services.metrics.turned_away(error.code)
+        status, problem = problem_of(error)
+        await send_body(send, status, encode(problem), headers_of(error))
 
     def _is_welcome(self, scope: Scope) -> bool:
         """Return whether a request may come from the web page that sends it, if one does."""
@@ -230,8 +245,9 @@ async def _tell_nothing_here(scope: Scope, send: Send, error: NothingHere) -> No
     await send_body(send, 405, encode(Problem("method_not_allowed", sentence)), headers)
 
 
-def _route_name(scope: Scope, route: GuardedRoute | None) -> str:
+def _route_name(scope: Scope) -> str:
     """Return the pattern of the route that answered, so that metrics stay few."""
+    route: GuardedRoute | None = scope.get("route")
     return "unknown" if route is None else f"{scope['method']} {route.path}"
 
 

@@ -33,6 +33,7 @@ from evenmatch.server.http.responses import (
     Send,
     check_length,
     encode,
+    give_up_on,
     header,
     headers_for,
     headers_of,
@@ -122,6 +123,7 @@ class CreateTickets:
             check_may_create(request.principal)
             request.body = await read_body(scope, receive, self.body_bytes_max, ADVICE)
         except Disconnected:
+            await give_up_on(send)
             return
         except MatchmakingError as error:
             self.refuse(request, error)
@@ -153,6 +155,8 @@ class CreateTickets:
             step(request, *given)
         except MatchmakingError as error:
             self.refuse(request, error)
+            # One error may be that of many: the frames that it passed hold their requests.
+            error.__traceback__ = None
         except Exception as error:  # noqa: BLE001
             self._metrics.unexpected(error, "POST /v1/tickets")
             self._reply(request, (500, internal_problem(), None))

@@ -62,7 +62,7 @@ class Operation(NamedTuple):
         name: Its name in the OpenAPI document; empty: the document does not list it.
         summary: One sentence, in the OpenAPI document.
         tag: The group in which it stands there.
-        endpoint: Gives what answers it: a function of a request, or an ASGI application.
+        endpoint: Gives what answers it: a coroutine function of a request, or an ASGI application.
         rights: Those of which one is enough, see `RouteRights`.
         answers: What it answers with where nothing is wrong, by status.
         errors: The other statuses that it may answer with. Whoever calls may be told 401, 403 and

@@ -102,7 +102,7 @@ class BodyTooLarge(Refusal):
 
 
 class Disconnected(Exception):
-    """The client went away before its request was complete."""
+    """The client went away before its request was complete, or took too long."""
 
 
 def problem_of(error: MatchmakingError) -> tuple[int, Problem]:
@@ -164,6 +164,12 @@ async def send_body(send: Send, status: int, body: bytes, headers: Headers | Non
     length = (b"content-length", str(len(body)).encode())
     await send({"type": "http.response.start", "status": status, "headers": [*given, length]})
     await send({"type": "http.response.body", "body": body})
+
+
+async def give_up_on(send: Send) -> None:
+    """Answer a request whose body did not arrive; a client that has left does not hear it."""
+    problem = Problem("request_timeout", "the body did not arrive in time; send the request again")
+    await send_body(send, 408, encode(problem))
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int, advice: str = "") -> bytes:

@@ -8,7 +8,7 @@ are.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from inspect import iscoroutinefunction
+from inspect import iscoroutinefunction, isroutine
 from typing import NamedTuple
 
 from starlette.requests import Request
@@ -16,16 +16,18 @@ from starlette.responses import Response
 
 from evenmatch.server.http.responses import Asgi, Receive, Scope, Send
 
+NOTHING_HERE = "there is nothing at this path; /docs shows what there is"
+
 
 class NothingHere(Exception):
-    """Nothing answers at a path, or nothing to this method.
+    """Nothing answers at a path, or nothing to this method; only the application hears of it.
 
     Args:
         allowed: The methods to which something answers there.
     """
 
     def __init__(self, allowed: list[str] | None = None) -> None:
-        super().__init__("there is nothing at this path")
+        super().__init__(NOTHING_HERE)
         self.allowed = allowed or []
 
 
@@ -44,7 +46,7 @@ class GuardedRoute(NamedTuple):
 
 
 class RouteTable:
-    """Routes by method and path; of two that fit, the first counts.
+    """Routes by method and path; of two with the same literals and parameters, the first counts.
 
     Args:
         routes: In the order of the table.
@@ -71,14 +73,18 @@ class RouteTable:
             self._shapes.setdefault(len(parts), {})[tuple(names.values())] = None
             key = (route.method, *("{}" if part.startswith("{") else part for part in parts))
             self._routes.setdefault(key, (route, names))
-            self._methods |= dict.fromkeys((route.method, *(["HEAD"] * (route.method == "GET"))))
+            self._methods[route.method] = None
+        if "GET" in self._methods:
+            self._methods["HEAD"] = None
+        self._most = max(self._shapes, default=0)
 
     def find(self, method: str, path: str) -> tuple[GuardedRoute, dict[str, str]] | None:
         """Return what answers a request, and the parameters of its path; None if nothing does.
 
-        O(shapes of patterns with so many segments), which are three at the most.
+        O(shapes of patterns with so many segments), which are two at the most.
         """
-        parts = path.split("/")
+        # A path with more segments than any pattern is cut no further.
+        parts = path.split("/", self._most)
         for places in self._shapes.get(len(parts), ()):
             key = ["GET" if method == "HEAD" else method, *parts]
             for at in places:
@@ -99,8 +105,13 @@ def asgi_of(endpoint: object) -> Asgi:
 
     Args:
         endpoint: A coroutine function of a request that returns a response, or an application.
+
+    Raises:
+        TypeError: It is a function that would hold up the loop.
     """
     if not iscoroutinefunction(endpoint):
+        if isroutine(endpoint):
+            raise TypeError(f"{endpoint} must be a coroutine function, or an ASGI application")
         return endpoint  # type: ignore[return-value]
     answer: Callable[[Request], Awaitable[Response]] = endpoint
 

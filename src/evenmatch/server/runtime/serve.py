@@ -378,8 +378,9 @@ class _Server(uvicorn.Server):
         yield
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop, and at once if it is said again."""
-        log.info("stopping", reason=signal.Signals(sig).name)
+        """Stop; a second SIGINT cuts what is still open."""
+        if not self.should_exit:
+            log.info("stopping", reason=signal.Signals(sig).name)
         super().handle_exit(sig, frame)
 
     def _begin(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -41,6 +41,7 @@ SCHEMES: Json = {
 TEXTS = {
     "400": "The request is wrong; `where` points to the part that is",
     "404": "It does not exist, or it belongs to somebody else",
+    "408": "The body did not arrive in time",
     "409": "It contradicts what has already happened; `error` says how",
     "410": "It has ended, or is no longer kept",
     "413": "The body is too large",

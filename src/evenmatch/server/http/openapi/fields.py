@@ -32,7 +32,7 @@ REASON_CODES = (
 )  # fmt: skip
 OTHER_CODES = (
     "config_error", "http_error", "internal", "method_not_allowed", "not_found", "not_supported",
-    "origin_not_allowed", "unavailable", "upgrade_required",
+    "origin_not_allowed", "request_timeout", "unavailable", "upgrade_required",
 )  # fmt: skip
 """Codes of errors that are no refusals of an input."""
 
