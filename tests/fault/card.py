@@ -101,10 +101,23 @@ def _tests(data: bytes, output: str, code: int) -> tuple[bool, dict[str, Any]]:
     failed = re.findall(r"^FAILED ([^\n]*)", output, re.MULTILINE)
     why: dict[str, Any] = {"failed tests": failed} if failed else {}
     why["not tested"] = sorted(set(skipped)) or "nothing"
-    return code == 0 and bool(counts.get("passed")), counts | why
+    return code == 0 and bool(counts.get("passed")), counts | _kills(output) | why
 
 
-PYTEST = "python -m pytest -q -n 0 -rs -m 'long or not long'"
+def _kills(output: str) -> dict[str, Any]:
+    """Return what tests that kill servers printed of it, by the test's name in words."""
+    headings = re.split(r"^_+ (test_\w+)\S* _+$", output, flags=re.MULTILINE)
+    told: dict[str, Any] = {}
+    for name, text in zip(headings[1::2], headings[2::2], strict=True):
+        if found := re.search(r"^KillCounts\((.*)\)$", text, re.MULTILINE):
+            pairs = (each.split("=") for each in found[1].split(", "))
+            title = name.removeprefix("test_").replace("_", " ")
+            told[title] = {kind.replace("_", " "): int(count) for kind, count in pairs}
+    return told
+
+
+PYTEST = "python -m pytest -q -n 0 -rsP -m 'long or not long'"
+"""With what passing tests print, since some print what they counted."""
 PARTS: dict[str, Part] = {
     "simulation": Part(
         "The server in virtual time",

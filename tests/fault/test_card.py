@@ -41,6 +41,25 @@ def test_every_command_names_what_there_is() -> None:
                 ).exists()
 
 
+def test_what_tests_counted_is_read_of_what_they_print() -> None:
+    output = """
+_______________ test_other ________________
+----------- Captured stdout call -----------
+something else
+_______ test_kills_lose_nothing[one] _______
+----------- Captured stdout call -----------
+KillCounts(kills=3, acknowledged=40, lost=0, stale_refused=3)
+================= 2 passed in 1.00s =================
+"""
+    is_well, figures = PARTS["postgresql"].read(b"null", output, 0)
+    assert is_well
+    assert figures == {
+        "passed": 2,
+        "kills lose nothing": {"kills": 3, "acknowledged": 40, "lost": 0, "stale refused": 3},
+        "not tested": "nothing",
+    }
+
+
 def test_figures_of_a_file_are_dated_by_it(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     file.write_text('{"violations": 0, "seeds": 2}')
