@@ -739,7 +739,7 @@ class TestServer:
             ),
             ("keep_days = 1e9", "server.keep_days must be between 1e-6 and 3,650 days"),
             ('origins = ["example.com"]', "server.origins[0] must be an origin such as"),
-            ("port = 80", "server.port is not a known key; allowed: clock_speed"),
+            ("ports = 80", "server.ports is not a known key; allowed: clock_speed"),
             ('keys = ["x"]', "server.keys is not a known key; did you mean keys_file?"),
             ("limits = {pool_max = 0}", "server.limits.pool_max must be between 1 and"),
             (

@@ -11,7 +11,7 @@ import math
 from contextlib import suppress
 from urllib.parse import parse_qs
 
-from evenmatch.errors import JournalUnavailable
+from evenmatch.errors import JournalUnavailable, MatchmakingError
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.address import caller_address
 from evenmatch.server.auth.creation_rights import lacks
@@ -25,7 +25,7 @@ from evenmatch.server.auth.principal import (
     unknown_credential,
 )
 from evenmatch.server.http.operation import WEBSOCKET, Operation, RouteRights, Server
-from evenmatch.server.http.responses import Asgi, Message, Receive, Scope, Send
+from evenmatch.server.http.responses import Asgi, Message, Receive, Scope, Send, problem_of
 from evenmatch.server.http.routing import GuardedRoute, asgi_of
 from evenmatch.server.http.sockets import NOT_VALID
 from evenmatch.server.runtime.runtime import Runtime
@@ -83,7 +83,7 @@ class Authorizer:
         if not access.is_audited or principal.is_player:
             await self._inner(scope, receive, send)
             return
-        status = 500
+        status = 0
 
         async def noted(message: Message) -> None:
             nonlocal status
@@ -93,12 +93,16 @@ class Authorizer:
 
         try:
             await self._inner(scope, receive, noted)
+        except MatchmakingError as error:
+            # Its answer is sent further out.
+            status = status or problem_of(error)[0]
+            raise
         finally:
             self._accounts.audit.note(
                 principal,
                 f"{method} {self._pattern}",
                 target=scope["path"][:256],
-                status=status,
+                status=status or 500,
                 address=caller_address(scope, self._accounts.trusted),
             )
 

@@ -195,6 +195,27 @@ def test_what_operators_do_is_written_down_and_what_players_do_is_not(tmp_path: 
     with_site(tmp_path, scene)
 
 
+def test_what_was_refused_is_written_down_with_its_status(tmp_path: Path) -> None:
+    operator = add_key(tmp_path, "night shift")
+
+    async def scene(site: Site) -> None:
+        asked = (
+            ("POST", "/v1/queues/nothing/pause", None),
+            ("PUT", "/v1/queues/duel/policy", {"policy": "nothing"}),
+            ("DELETE", "/v1/tickets/s0-99", None),
+            ("POST", "/v1/queues/duel/pause", None),
+        )
+        told = [
+            (await site.call(method, path, body, key=operator)).status
+            for method, path, body in asked
+        ]
+        assert told == [404, 400, 404, 200]
+        entries = (await site.call("GET", "/v1/audit", key=operator)).body["entries"]
+        assert [each["status"] for each in entries] == told
+
+    with_site(tmp_path, scene)
+
+
 def test_no_secret_is_ever_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = StringIO()
     monkeypatch.setattr(log, "_logger", structlog.PrintLogger(lines))
