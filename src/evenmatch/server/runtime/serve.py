@@ -310,6 +310,8 @@ async def _run(
     scheme = "http" if place.tls_cert is None else "https"
     address = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
     warn_of_clear_keys(place)
+    # Whoever is told that the server is there may stop it at once.
+    server.take_signals()
     _log_start(place, address, is_keyed=is_keyed)
     announce(address)
     watches = (
@@ -368,6 +370,11 @@ class _Server(uvicorn.Server):
         Uvicorn's own way raises them again at the end, which would kill the process before the
         snapshot is taken and the journal closed.
         """
+        self.take_signals()
+        yield
+
+    def take_signals(self) -> None:
+        """Let signals stop the server, drain it, or have it read its files again."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             with suppress(NotImplementedError):  # Windows
@@ -375,7 +382,6 @@ class _Server(uvicorn.Server):
         with suppress(NotImplementedError, AttributeError):
             loop.add_signal_handler(signal.SIGHUP, self._begin, self.games.reload)
             loop.add_signal_handler(signal.SIGUSR1, self.games.drain)
-        yield
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop; a second SIGINT cuts what is still open."""
