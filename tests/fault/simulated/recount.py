@@ -119,9 +119,14 @@ class Recount:
         return self._ends[place - 1][1] if place else 0
 
     def check_time(self, commits: Sequence[Commit]) -> None:
-        """I11: engine time goes as time goes, but for what a restart adds of an absence."""
+        """I11: engine time goes as time goes, but for what a restart adds of an absence.
+
+        A batch may reach the store long after it was decided, but was decided after the one before.
+        """
+        earlier = commits[0].at if commits else 0.0
         for before, after in pairwise(commits):
-            passed = after.at - before.at
+            passed = after.at - earlier
+            earlier = before.at
             told = self._now_after(after) - self._now_after(before)
             if told > passed * TOO_FAST + PAUSE_MAX + LATE_MOST:
                 self.wrong("I11", f"{told:.1f} s of engine time within {passed:.1f} s")

@@ -133,3 +133,28 @@ def test_node_raises_the_format_for_whoever_has_the_key_and_tells_it_in_its_stat
             assert msgspec.json.decode(answer.body)["shards"][0]["format"] == FORMAT
 
     with_node(scene)
+
+
+def test_node_that_does_not_know_each_owner_yet_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    others, games = Others(monkeypatch, status(format=FORMAT)), Games()
+    with pytest.raises(JournalUnavailable, match=r"answers for shard s0\.x: nothing was changed"):
+        finish([seat("s0", IDENTITY.owner, games), seat("s0.x", "")], [OTHER])
+    assert (games.raised, others.asked) == (0, [])
+
+
+def test_nodes_that_only_others_know_are_asked_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    games, third = Games(), "c/1@10.0.0.3:80"
+    said = {
+        "10.0.0.2": status(format=FORMAT, others=[IDENTITY.owner, third, OTHER]),
+        "10.0.0.3": status(format=FORMAT - 1, others=[OTHER]),
+    }
+
+    async def ask(place: tuple[str, int], *_: object) -> bytes:
+        return msgspec.json.encode(said[place[0]])
+
+    monkeypatch.setattr(upgrade, "ask_node", ask)
+    with pytest.raises(ConfigError, match="node c could not read record format"):
+        finish([seat("s0", IDENTITY.owner, games)], [OTHER])
+    assert games.raised == 0

@@ -40,8 +40,13 @@ async def finish_upgrade(
     if about:
         await _raise_here(seats.get(about))
         return
-    nodes = dict.fromkeys([*others, *(seat.holder for seat in seats.values())])
-    await asyncio.gather(*(_check(identity, each) for each in nodes if identity.place_of(each)))
+    for seat in seats.values():
+        if not seat.holder:
+            raise JournalUnavailable(
+                f"this node does not know yet which node answers for shard {seat.claim.shard}: "
+                "nothing was changed; run the command again"
+            )
+    await _check_all(identity, [*others, *(seat.holder for seat in seats.values())])
     await asyncio.gather(*(_raise(identity, seat) for seat in seats.values()))
 
 
@@ -52,8 +57,17 @@ async def _raise_here(seat: Seat | None) -> None:
     await games.raise_format()
 
 
-async def _check(identity: NodeIdentity, owner: str) -> None:
-    """Refuse while a node knows older formats only, or does not say which."""
+async def _check_all(identity: NodeIdentity, nodes: Iterable[str]) -> None:
+    """Check nodes, and those that they know: one that has just started knows few itself."""
+    left, asked = dict.fromkeys(nodes), dict.fromkeys([identity.owner])
+    while left := {each: None for each in left if each not in asked and identity.place_of(each)}:
+        asked |= left
+        told = await asyncio.gather(*(_check(identity, each) for each in left))
+        left = dict.fromkeys(each for others in told for each in others)
+
+
+async def _check(identity: NodeIdentity, owner: str) -> tuple[str, ...]:
+    """Refuse while a node knows older formats only, or does not say which; return whom it knows."""
     place = address_of(owner)
     signed = identity.sign(identity.name, purpose="nodes")
     body = None if place is None else await ask_node(place, "GET", STATUS_PATH, signed)
@@ -63,15 +77,17 @@ async def _check(identity: NodeIdentity, owner: str) -> None:
             "the command again when that node is back, or has been gone for some seconds"
         )
     try:
-        known = msgspec.json.decode(body, type=NodeStatus).format
+        status = msgspec.json.decode(body, type=NodeStatus)
+        known, others = status.format, status.others
     except msgspec.MsgspecError:
-        known = 0
+        known, others = 0, ()
     if known < FORMAT:
         limit = f", and knows those up to {known}" if known else ""
         raise ConfigError(
             f"node {name_of(owner)} could not read record format {FORMAT}{limit}: nothing was "
             "changed; start it with this version first"
         )
+    return others
 
 
 async def _raise(identity: NodeIdentity, seat: Seat) -> None:
