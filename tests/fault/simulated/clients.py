@@ -479,7 +479,9 @@ class Lobby(Caller):
         up(b"left", partial(node.hear, request.number, None))
         for ticket, events in told.items():
             last = self.last.get(ticket, 0)
-            if events or shard_of(ticket) in joined:
+            # Where nobody answered for some, it cannot be said which of them are followed.
+            is_joined = shard_of(ticket) in joined and shard_of(UNANSWERED) not in joined
+            if events or is_joined:
                 given = Seen(
                     "stream", sent, self.world.now, node.name, 200, ticket, last, events, {}
                 )
