@@ -65,7 +65,7 @@ serve: $(STAMP_DEMO) ## start a server: make serve CONFIG=my.toml ARGS="--port 9
 	@$(BIN)/evenmatch serve $(or $(CONFIG),scenarios/duel.toml) $(ARGS)
 
 fault: $(STAMP_DEV) ## let servers fail, in virtual time and for real: make fault SEEDS=200
-	@$(BIN)/python -m tests.fault.simulated --seeds $(or $(SEEDS),50)
+	@$(BIN)/python -m tests.fault.simulated --seeds $(or $(SEEDS),50) --processes $(or $(PROCESSES),1)
 	@EVENMATCH_KILLS=$(or $(SEEDS),50) $(BIN)/python -m pytest tests/integration/test_kill.py -q $(ARGS)
 
 attack: $(STAMP_DEV) ## attack real servers for five minutes at most: make attack ARGS="--only kills --seconds 300"

@@ -122,7 +122,7 @@ PARTS: dict[str, Part] = {
     "simulation": Part(
         "The server in virtual time",
         "No invariant is broken, whatever faults the seeds bring.",
-        "python -m tests.fault.simulated --seeds {size} --json {json}",
+        "python -m tests.fault.simulated --seeds {size} --processes 1 --json {json}",
         200,
         _simulation,
     ),

@@ -65,7 +65,7 @@ def test_figures_of_a_file_are_dated_by_it(tmp_path: Path) -> None:
     file.write_text('{"violations": 0, "seeds": 2}')
     run = taken("simulation", 2, file)
     assert run.is_well
-    assert run.command == "python -m tests.fault.simulated --seeds 2"
+    assert run.command == "python -m tests.fault.simulated --seeds 2 --processes 1"
 
 
 def test_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

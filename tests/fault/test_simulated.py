@@ -148,6 +148,18 @@ def test_command_says_how_a_failing_seed_is_run_again(
     assert msgspec.json.decode(figures.read_bytes())["seeds"] == 2
 
 
+def test_processes_share_the_seeds(tmp_path: Path) -> None:
+    kept, figures = tmp_path / "seeds.txt", tmp_path / "figures.json"
+    command = [sys.executable, "-m", "tests.fault.simulated", "--seeds", "3", "--processes", "2"]
+    command += ["--kept", str(kept), "--json", str(figures)]
+    subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    told = msgspec.json.decode(figures.read_bytes())
+    faults = Counter[str]()
+    for seed in range(3):
+        faults.update(run(seed).faults)
+    assert (told["seeds"], told["faults by kind"]) == (3, faults)
+
+
 def test_store_keeps_the_promises_of_a_journal() -> None:
     world = World(0)
     network = Network(world, lost=0.0, repeated=0.0, slow=0.0)

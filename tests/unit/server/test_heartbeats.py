@@ -263,8 +263,9 @@ def test_log_tells_of_a_herd_in_one_line(monkeypatch: pytest.MonkeyPatch) -> Non
         # The log itself is replaced: what one process shares keeps what is put on it and taken off.
         log = SimpleNamespace(info=lambda *_, count: told.append(count))
         monkeypatch.setattr(presence_module, "log", log)
-        # On a busy machine a second may pass between the two.
+        # On a busy machine a second may pass between the two, and a slice may end early.
         monkeypatch.setattr(presence_module, "TELL_SECONDS", GIVE_UP)
+        monkeypatch.setattr(presence_module, "SLICE_SECONDS", GIVE_UP)
         for wait in (1.0, 30.0, 30.0):
             await house.enter("a", "b", "c")
             house.wait(wait)
