@@ -20,8 +20,8 @@ SWEPT = 2
 class PlayerTickets(LifecycleView):
     """Knows which tickets each player has or had, from durable records.
 
-    Whoever came longest ago is looked at first, two for each who comes: so the index holds no more
-    than about twice the players of the tickets that the engine keeps.
+    Where it knows more players than the engine keeps tickets, whoever came longest ago is looked at
+    first, two for each who comes: so it holds no more than about twice the players of those tickets.
 
     Complexity:
         O(1) for a player of a record; `of` is O(tickets of the player).
@@ -46,7 +46,10 @@ class PlayerTickets(LifecycleView):
     def entered(self, record: Record, row: LiveTicket) -> None:
         """Note which players a new ticket has."""
         self.returned(record, row)
-        self._sweep(SWEPT * row.ticket.size)
+        tables = self._tables
+        assert tables is not None
+        if len(self._tickets) > len(tables.waiting) + len(tables.ended):
+            self._sweep(SWEPT * row.ticket.size)
 
     def returned(self, record: Record, row: LiveTicket) -> None:
         """Note which players a ticket has that waits again."""
