@@ -20,8 +20,8 @@ SWEPT = 2
 class PlayerTickets(LifecycleView):
     """Knows which tickets each player has or had, from durable records.
 
-    Where it knows more players than the engine keeps tickets, whoever came longest ago is looked at
-    first, two for each who comes: so it holds no more than about twice the players of those tickets.
+    Where it knows more players than the engine keeps tickets, whoever came longest ago is looked
+    at first, two for each who comes: so it holds at most about twice the players of those tickets.
 
     Complexity:
         O(1) for a player of a record; `of` is O(tickets of the player).
