@@ -31,7 +31,8 @@ from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.policies.registry import parse_policy
 from evenmatch.server.http.timeouts import http_protocol
 from evenmatch.server.runtime.games import Games, game
-from evenmatch.server.runtime.recovery import SNAPSHOT_EVERY, ShardPlan
+from evenmatch.server.runtime.recovery import ShardPlan
+from evenmatch.server.runtime.snapshots import SNAPSHOT_EVERY
 from evenmatch.simulation.arrivals.stream import Arrival
 from evenmatch.simulation.history import History
 from evenmatch.simulation.simulator import Simulator

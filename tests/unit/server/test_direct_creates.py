@@ -15,7 +15,8 @@ from evenmatch.config.files import load_scenario
 from evenmatch.config.server import ServerLimits, ServerSettings
 from evenmatch.server.http.timeouts import http_protocol
 from evenmatch.server.runtime.games import Games, game
-from evenmatch.server.runtime.recovery import SNAPSHOT_EVERY, ShardPlan
+from evenmatch.server.runtime.recovery import ShardPlan
+from evenmatch.server.runtime.snapshots import SNAPSHOT_EVERY
 
 CONFIG = """
 [[queue]]

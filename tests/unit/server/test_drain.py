@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any, cast
 
 import pytest
 
@@ -84,5 +85,17 @@ def test_it_can_be_taken_back_until_it_is_over() -> None:
         assert parts.drain.waiting == 0
         parts.drain.begin(1_000.0)
         await parts.drain.over.wait()
+
+    play(scene)
+
+
+def test_nobody_watches_a_game_that_has_stopped() -> None:
+    async def scene(parts: Services) -> None:
+        await enqueue(parts, "ada")
+        parts.drain.begin(1_000.0)
+        parts.drain.close()
+        await asyncio.gather(cast(Any, parts.drain._task), return_exceptions=True)
+        assert not parts.drain.over.is_set()
+        parts.drain.close()
 
     play(scene)

@@ -310,3 +310,46 @@ def test_configuration_with_other_shards_is_refused_and_own_queues_are_taken_out
     for other in ((Queue("a"),), (*queues, Queue("c", group="y")), (Queue("a"), Queue("b"))):
         with pytest.raises(ConfigError, match="change CONFIG on all nodes"):
             plan.own_queues(other)
+
+
+def test_journal_without_a_newer_snapshot_is_not_read_anew_at_each_look() -> None:
+    async def scene() -> None:
+        journal = MemoryJournal()
+        first = Runtime(PLAN, journal, snapshot_every=10**9)
+        await first.start()
+        for number in range(60):
+            await enqueue(first, f"p{number}")
+        watched = WatchedJournal(journal)
+        second = Runtime(PLAN, watched, snapshot_every=10)
+        for _ in range(4):
+            await second.follow()
+        # The last record is looked at again.
+        assert watched.begun == [1, *[first.durable] * 3]
+        await first.stop()
+
+    play(scene)
+
+
+def test_what_an_unexpected_error_left_half_read_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scene() -> None:
+        journal = MemoryJournal()
+        first = Runtime(PLAN, journal)
+        await first.start()
+        await enqueue(first, "ada")
+        second = Runtime(PLAN, WatchedJournal(journal))
+        await second.follow()
+        await enqueue(first, "bob")
+
+        def failing(*_: object) -> None:
+            raise AssertionError("a fault of ours")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Engine, "apply", failing)
+            with pytest.raises(AssertionError):
+                await second.follow()
+        assert second._followed is None
+        await first.stop()
+
+    play(scene)

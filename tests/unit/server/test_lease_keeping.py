@@ -9,8 +9,9 @@ import pytest
 from evenmatch.errors import ConfigError, JournalError, JournalUnavailable, StaleOwner
 from evenmatch.journals.base import StoredSnapshot
 from evenmatch.journals.memory import MemoryJournal
-from evenmatch.model.inputs import Cancel
+from evenmatch.model.inputs import Cancel, Enqueue
 from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.runtime import lease_keeping
 from evenmatch.server.runtime.clock import Clocks
 from evenmatch.server.runtime.lease_keeping import (
@@ -306,3 +307,81 @@ def test_owner_that_was_passed_over_is_told_so_before_it_writes_beside_the_journ
         keeper.stop()
 
     asyncio.run(main())
+
+
+def test_server_that_could_not_start_gives_its_lease_back() -> None:
+    async def main() -> None:
+        journal = KeptOpen()
+        first = Runtime(plan_of("a", "duel", "arena"), journal)
+        await first.start()
+        ticket = (NewTicket((Player("ada"),), queues=("arena",)),)
+        await first.ask(Enqueue(first.now(), ticket))
+        await first.stop()
+        # The moment for which a lease is given back.
+        await asyncio.sleep(0.01)
+        second = Runtime(plan_of("b", "duel"), journal)
+        with pytest.raises(ConfigError, match="arena"):
+            await second.start()
+        await asyncio.sleep(0.01)
+        await journal.lease("s0", "c", 30.0)
+
+    asyncio.run(main())
+
+
+def test_server_that_is_stopped_while_it_recovers_gives_its_lease_back() -> None:
+    async def main() -> None:
+        journal = KeptOpen()
+        runtime = Runtime(plan_of("a", "duel"), journal)
+        journal.may_read.clear()
+        starting = asyncio.create_task(runtime.start())
+        await until(lambda: journal.is_asked)
+        starting.cancel()
+        await asyncio.gather(starting, return_exceptions=True)
+        await runtime.stop()
+        await asyncio.sleep(0.01)
+        await journal.lease("s0", "c", 30.0)
+
+    asyncio.run(main())
+
+
+def test_journal_that_is_away_holds_up_no_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease_keeping, "RELEASE_SECONDS", 0.01)
+
+    async def main() -> None:
+        journal = KeptOpen()
+        runtime = Runtime(plan_of("a", "duel"), journal)
+        await runtime.start()
+        journal.is_away = True
+        await runtime.stop()
+
+    asyncio.run(main())
+
+
+class KeptOpen(MemoryJournal):
+    """A journal that stays open, shows nothing until it may, and can be away."""
+
+    is_away = is_asked = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_read = asyncio.Event()
+        self.may_read.set()
+
+    async def lease(self, shard: str, owner: str, ttl: float) -> int:
+        if self.is_away:
+            await asyncio.Event().wait()
+        return await super().lease(shard, owner, ttl)
+
+    async def latest_snapshot(self, shard: str) -> StoredSnapshot | None:
+        self.is_asked = True
+        await self.may_read.wait()
+        return await super().latest_snapshot(shard)
+
+    async def close(self) -> None:
+        pass
+
+
+def plan_of(owner: str, *queues: str) -> ShardPlan:
+    """Return what a server with a lease of half a minute runs."""
+    made = tuple(Queue(name, policy="greedy") for name in queues)
+    return ShardPlan(made, owner=owner, journal="nats://elsewhere", lease_seconds=30.0)

@@ -22,10 +22,12 @@ from evenmatch.server.runtime import logs as faults_module
 from evenmatch.server.runtime import recovery as recovery_module
 from evenmatch.server.runtime import runtime as runtime_module
 from evenmatch.server.runtime import serve as server_process
+from evenmatch.server.runtime import snapshots as snapshots_module
 from evenmatch.server.runtime.clock import Clock
-from evenmatch.server.runtime.recovery import EVENTS_EACH, ShardPlan
+from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.services import Services, assemble
+from evenmatch.server.runtime.snapshots import EVENTS_EACH
 from tests.waiting import turns, until
 
 DUEL = Queue(name="duel", policy="greedy")
@@ -323,7 +325,7 @@ def test_snapshot_of_a_shard_that_failed_is_thrown_away(monkeypatch: pytest.Monk
             return await super().append(shard, owner, epoch, first_seq, records)
 
     monkeypatch.setattr(runtime_module, "REBUILD_PAUSES", (0.01,))
-    monkeypatch.setattr(recovery_module, "encode_snapshot", held)
+    monkeypatch.setattr(snapshots_module, "encode_snapshot", held)
 
     async def scene() -> None:
         journal = Locked()
@@ -610,7 +612,7 @@ def test_queue_in_which_tickets_wait_is_dropped_only_on_request(
 
 
 def test_snapshot_every_comes_from_the_environment_in_tests() -> None:
-    assert server_process.snapshot_every({}) == recovery_module.SNAPSHOT_EVERY
+    assert server_process.snapshot_every({}) == snapshots_module.SNAPSHOT_EVERY
     assert server_process.snapshot_every({"EVENMATCH_SNAPSHOT_EVERY": "7"}) == 7
     with pytest.raises(ConfigError, match="whole number"):
         server_process.snapshot_every({"EVENMATCH_SNAPSHOT_EVERY": "0"})

@@ -1,10 +1,24 @@
-"""Snapshots of a shard that has failed."""
+"""Snapshots, and the records that they make superfluous."""
 
 import asyncio
+import io
 
+import pytest
+import structlog
+
+from evenmatch.config.server import ServerSettings
+from evenmatch.errors import JournalUnavailable
 from evenmatch.journals.memory import MemoryJournal
+from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Queue
-from evenmatch.server.runtime.recovery import ShardPlan, Snapshots
+from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.server.runtime.logs import log
+from evenmatch.server.runtime.recovery import ShardPlan
+from evenmatch.server.runtime.runtime import Runtime
+from evenmatch.server.runtime.snapshots import OldRecords, Snapshots
+from tests.waiting import until
+
+PLAN = ShardPlan((Queue("duel", policy="greedy"),), settings=ServerSettings())
 
 
 def test_nothing_is_taken_of_a_shard_that_has_failed() -> None:
@@ -18,3 +32,86 @@ def test_nothing_is_taken_of_a_shard_that_has_failed() -> None:
         assert await journal.latest_snapshot("s0") is None
 
     asyncio.run(main())
+
+
+class LongPruning(MemoryJournal):
+    """Has always more to delete, one slice at a time once it is let.
+
+    Args:
+        error: Raised instead.
+    """
+
+    def __init__(self, error: Exception | None = None) -> None:
+        super().__init__()
+        self.snapshots: list[int] = []
+        self.slices = 0
+        self.may_go_on = asyncio.Event()
+        self._error = error
+
+    async def forget(self, shard: str, before: float) -> int:
+        del shard, before
+        if self._error is not None:
+            raise self._error
+        self.slices += 1
+        await self.may_go_on.wait()
+        return 200
+
+    async def snapshot(self, shard: str, seq: int, state: bytes) -> None:
+        self.snapshots.append(seq)
+        await super().snapshot(shard, seq, state)
+
+
+def test_snapshots_and_the_stop_do_not_wait_for_records_that_are_deleted() -> None:
+    async def main() -> None:
+        journal = LongPruning()
+        runtime = Runtime(PLAN, journal, snapshot_every=10)
+        await runtime.start()
+        for number in range(60):
+            tickets = (NewTicket((Player(f"p{number}"),)),)
+            await runtime.ask(Enqueue(runtime.now(), tickets))
+            await until(lambda at=number: len(journal.snapshots) >= at // 12)  # type: ignore[misc]
+        assert journal.slices == 1, "the first slice is still being deleted"
+        assert len(journal.snapshots) >= 4
+        journal.may_go_on.set()
+        await until(lambda: journal.slices > 2, "the next slices")
+        await runtime.stop(with_snapshot=False)
+        at_the_end = journal.slices
+        await asyncio.sleep(0.05)
+        assert journal.slices == at_the_end
+
+    asyncio.run(main())
+
+
+def test_slice_that_hangs_holds_up_the_stop_for_a_moment_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("evenmatch.server.runtime.snapshots.PRUNE_END_SECONDS", 0.01)
+
+    async def main() -> None:
+        journal = LongPruning()
+        old = OldRecords(journal, "s0", 1.0, lambda: 1e9)
+        old.begin()
+        await until(lambda: journal.slices == 1)
+        await old.stop()
+        old.begin()
+        await until(lambda: journal.slices == 2, "it goes on after the next snapshot")
+        await old.stop()
+
+    asyncio.run(main())
+
+
+def test_records_that_cannot_be_deleted_are_told_and_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = io.StringIO()
+    monkeypatch.setattr(log, "_logger", structlog.PrintLogger(told))
+
+    async def main() -> None:
+        old = OldRecords(LongPruning(JournalUnavailable("gone")), "s0", 1.0, lambda: 1e9)
+        for _ in range(2):
+            old.begin()
+            await until(lambda: old._task is None)
+        await old.stop()
+
+    asyncio.run(main())
+    assert told.getvalue().count("records_not_deleted") == 2

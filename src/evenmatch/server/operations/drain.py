@@ -63,6 +63,11 @@ class Drain:
             self._task.cancel()
             self._task = None
 
+    def close(self) -> None:
+        """Watch no more: the game stops."""
+        if self._task is not None:
+            self._task.cancel()
+
     async def _watch(self) -> None:
         while self.waiting and self._clock() < self._until:
             await asyncio.sleep(min(LOOK_EVERY, max(0.0, self._until - self._clock())))

@@ -210,6 +210,7 @@ class Games:
         for notes in self._notes:
             notes.end()
         for services in self.services:
+            services.drain.close()
             services.presence.close()
             services.shadows.close()
             services.allocations.close()

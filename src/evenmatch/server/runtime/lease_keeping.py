@@ -29,6 +29,8 @@ LEASE_SPARE = 1.0 / 30.0
 """Share of a lease at its end that does not count: clocks differ in speed."""
 RELEASED = 1e-3
 """Length of a lease that is given back, seconds."""
+RELEASE_SECONDS = 1.0
+"""How long giving it back may take, where a server stops: it is over after its time anyway."""
 RENEWALS = 3
 """How often a lease is renewed in its time."""
 ASK_EVERY = 0.5
@@ -180,8 +182,9 @@ class LeaseKeeper:
         What nobody could be told is over after its time anyway.
         """
         if self._is_held:
-            with suppress(JournalError):
-                await self._journal.lease(self._claim.shard, self._claim.owner, RELEASED)
+            with suppress(JournalError, TimeoutError):
+                async with asyncio.timeout(RELEASE_SECONDS):
+                    await self._journal.lease(self._claim.shard, self._claim.owner, RELEASED)
 
     async def confirm(self) -> None:
         """Ask the journal whether the lease is still the one that is kept, if any was.

@@ -1,4 +1,4 @@
-"""Recovery rebuilds a shard from its journal, and snapshots keep that quick.
+"""Recovery rebuilds a shard from its journal; snapshots keep that quick, see `snapshots.py`.
 
 `recover` takes the lease, restores the newest snapshot, folds the records after it, and notes in
 the journal who writes from now on.
@@ -24,15 +24,14 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.matching.pool import Pool
 from evenmatch.engine.matching.scheduler import Watch
 from evenmatch.engine.records import FORMAT
-from evenmatch.engine.shard import Shard
-from evenmatch.engine.state.snapshot import decode_snapshot, encode_snapshot, restore, take
+from evenmatch.engine.state.snapshot import decode_snapshot, restore
 from evenmatch.engine.state.state import Tables
 from evenmatch.errors import ConfigError, JournalCorrupt
 from evenmatch.journals.backup import had_keys
 from evenmatch.journals.base import Entry, Journal, Segment, StoredSnapshot, format_of
 from evenmatch.journals.opening import without_password
 from evenmatch.model.inputs import Configure
-from evenmatch.model.queue import DAY, Queue
+from evenmatch.model.queue import Queue
 from evenmatch.model.shards import ShardPart, shards_of
 from evenmatch.policies.base import Memory
 from evenmatch.policies.registry import check_kernels, parse_policy
@@ -43,14 +42,6 @@ from evenmatch.server.runtime.time_notes import resumes_at
 
 ConfigFrom = Literal["auto", "file", "data"]
 
-SNAPSHOT_EVERY = 50_000
-"""Records between two snapshots."""
-EVENTS_EACH = 4
-"""Events for each of these records that make a snapshot due as well; only arrays bring as many."""
-LOOK_EVERY = 0.01
-"""Seconds between two looks whether the journal has caught up."""
-FORGET_PAUSE = 0.02
-"""Seconds between two slices of old records that are deleted, for others to write in."""
 APPLIED_AT_ONCE = 200
 """Events folded before others may run; a record may hold hundreds, those of a whole array."""
 
@@ -158,6 +149,7 @@ class Rebuilt(msgspec.Struct):
         last: The last record in it, as the journal had it; None where the journal keeps only the
             snapshot.
         events: How many were folded since.
+        begun_at: The record to which the journal was read when it was begun with the snapshot.
     """
 
     engine: Engine
@@ -165,6 +157,7 @@ class Rebuilt(msgspec.Struct):
     snapshot_at: int
     last: Entry | None = None
     events: int = 0
+    begun_at: int = 0
 
     @property
     def can_be_checked(self) -> bool:
@@ -283,7 +276,9 @@ async def rebuild(
             return await _read_on(journal, plan.shard, rebuilt)
         except OtherPast:
             log.warning("journal_has_another_past", shard=plan.shard, consequence="read anew")
-    return await _read_on(journal, plan.shard, await _from_snapshot(journal, plan, watch))
+    found = await _read_on(journal, plan.shard, await _from_snapshot(journal, plan, watch))
+    found.begun_at = found.engine.tables.sequence
+    return found
 
 
 async def _read_on(journal: Journal, shard: str, rebuilt: Rebuilt) -> Rebuilt:
@@ -332,105 +327,6 @@ async def _entry_at(journal: Journal, shard: str, sequence: int) -> Entry | None
     with suppress(JournalCorrupt):
         return await anext(aiter(journal.read(shard, sequence)), None) if sequence else None
     return None
-
-
-class Snapshots:
-    """Decides when snapshots of a shard are taken, and which may be stored.
-
-    A snapshot is taken at once, encoded in a thread, and stored when the journal has its last
-    record. A shard that fails meanwhile is rebuilt with another past under the same numbers: its
-    snapshots are thrown away, or recovery would read tickets that nobody acknowledged, and miss
-    some that were.
-
-    Args:
-        journal: Where they are stored.
-        plan: Of the shard; its `keep_days` says how old records get that recovery does not need.
-        every: Records between two of them; fewer where they are large, see `EVENTS_EACH`.
-        wall: The wall clock, Unix seconds.
-    """
-
-    def __init__(
-        self, journal: Journal, plan: ShardPlan, every: int, wall: Callable[[], float] = time.time
-    ) -> None:
-        self._journal = journal
-        self._keep = plan.settings.keep_days * DAY
-        self._wall = wall
-        self._name = plan.shard
-        self._every = every
-        self._shard: Shard | None = None
-        self._durable = 0
-        self.format = FORMAT
-        # The record of the newest one, and the record from which the next one is due.
-        self._at = self._due = 0
-        # Durable events that the newest one does not cover.
-        self._events = 0
-        self._task: asyncio.Task[None] | None = None
-
-    def follow(self, shard: Shard, *, durable: int, stored: int, events: int) -> None:
-        """Go on with a shard recovered from a snapshot after record `stored`, and events since."""
-        self._shard, self._durable, self._events = shard, durable, events
-        self._at, self._due = stored, stored + self._every
-
-    @property
-    def behind(self) -> int:
-        """Return how many durable records the newest snapshot does not include."""
-        return self._durable - self._at
-
-    def committed(self, sequence: int, events: int = 0) -> None:
-        """Note what is durable, with how many more events, and begin a snapshot if one is due."""
-        self._durable = sequence
-        self._events += events
-        is_due = sequence >= self._due or self._events >= EVENTS_EACH * self._every
-        if is_due and self._task is None and self._shard is not None:
-            self._begin()
-
-    async def finish(self, *, with_last: bool) -> None:
-        """Wait for the snapshot that is on its way, and take a last one of what is new."""
-        if self._task is not None:
-            await asyncio.wait([self._task])
-        # Meanwhile the shard may have failed.
-        if with_last and self._durable > self._at and self._shard is not None:
-            await asyncio.wait([self._begin()])
-
-    async def forget(self) -> None:
-        """Drop unfinished snapshots, because the shard has failed."""
-        self._shard = None
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    def _begin(self) -> asyncio.Task[None]:
-        assert self._shard is not None
-        self._events = 0
-        self._task = asyncio.create_task(self._take(self._shard))
-        self._task.add_done_callback(self._done)
-        return self._task
-
-    async def _take(self, shard: Shard) -> None:
-        snapshot = take(shard.engine, self.format)
-        sequence = snapshot.tables.sequence
-        state = await asyncio.to_thread(encode_snapshot, snapshot)
-        while self._durable < sequence and self._shard is shard:
-            await asyncio.sleep(LOOK_EVERY)
-        if self._shard is shard:
-            await self._journal.snapshot(self._name, sequence, state)
-            self._at, self._due = sequence, sequence + self._every
-            await self._forget_old()
-
-    async def _forget_old(self) -> None:
-        """Delete what is older than the operator keeps, a slice at a time."""
-        before, count = self._wall() - self._keep, 0
-        while found := await self._journal.forget(self._name, before):
-            count += found
-            await asyncio.sleep(FORGET_PAUSE)
-        if count:
-            log.info("records_deleted", shard=self._name, records=count, older_than=before)
-
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._task = None
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._due = self._durable + self._every
-            log.error("snapshot_failed", error=str(error), consequence="recovery takes longer")
 
 
 def check_waiting(tables: Tables, plan: ShardPlan) -> None:

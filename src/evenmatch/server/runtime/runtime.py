@@ -42,11 +42,9 @@ from evenmatch.server.runtime.lag import Lag
 from evenmatch.server.runtime.lease_keeping import Claim, LeaseKeeper, wait_for_lease
 from evenmatch.server.runtime.logs import FaultLog, log
 from evenmatch.server.runtime.recovery import (
-    SNAPSHOT_EVERY,
     Rebuilt,
     RecoveredEngine,
     ShardPlan,
-    Snapshots,
     check_waiting,
     configuration,
     expired_by_change,
@@ -54,6 +52,7 @@ from evenmatch.server.runtime.recovery import (
     recover,
     segment_of,
 )
+from evenmatch.server.runtime.snapshots import SNAPSHOT_EVERY, Snapshots
 from evenmatch.server.runtime.time_notes import TimeNote, resumes_at
 from evenmatch.server.runtime.workers import Workers
 from evenmatch.server.views.listener import Listener
@@ -231,15 +230,16 @@ class Runtime(CallbackPort):
             self.failure = self.failure or "stopped"
             self._timer.disarm()
             self.lag.end()
-            self._lease.stop()
-            await self._workers.stop()
+            # The writer first: one that rebuilds the shard would keep a lease anew.
             if self._writer is not None:
                 self._writer.cancel()
                 await asyncio.gather(self._writer, return_exceptions=True)
+            self._lease.stop()
+            await self._workers.stop()
+            if self._writer is not None:
                 self._execute(self.shard.fail())
-            await self._snapshots.finish(with_last=is_sound and with_snapshot)
-            if is_sound:
-                await self._lease.release()
+            await self._snapshots.stop(with_last=is_sound and with_snapshot)
+            await self._lease.release()
         finally:
             await self.journal.close()
 
@@ -477,15 +477,12 @@ class Runtime(CallbackPort):
             MatchmakingError: The journal cannot be read now.
         """
         rebuilt = None if anew else self._followed
-        if (
-            rebuilt is not None
-            and rebuilt.engine.tables.sequence - rebuilt.snapshot_at > self._stale
-        ):
+        if rebuilt is not None and rebuilt.engine.tables.sequence - rebuilt.begun_at > self._stale:
             rebuilt = None
         self._followed = rebuilt
         try:
             self._followed = await rebuild(self.journal, self.plan, self.timings.watch, rebuilt)
-        except MatchmakingError:
+        except Exception:
             # What fails half-way must not be read on from; what is cancelled may be.
             self._followed = None
             raise

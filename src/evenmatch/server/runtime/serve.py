@@ -51,7 +51,7 @@ from evenmatch.server.runtime.process_setup import (
     return_large_buffers,
     share_interpreter,
 )
-from evenmatch.server.runtime.recovery import SNAPSHOT_EVERY
+from evenmatch.server.runtime.snapshots import SNAPSHOT_EVERY
 
 try:
     import fcntl

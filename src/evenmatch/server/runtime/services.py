@@ -26,10 +26,11 @@ from evenmatch.server.operations.versions import Versions
 from evenmatch.server.runtime.clock import Clocks
 from evenmatch.server.runtime.lag import Lag
 from evenmatch.server.runtime.logs import log
-from evenmatch.server.runtime.recovery import SNAPSHOT_EVERY, ShardPlan
+from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.return_grace import ReturnGrace
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.secret_files import read_secret
+from evenmatch.server.runtime.snapshots import SNAPSHOT_EVERY
 from evenmatch.server.views.alert_metrics import AlertMetrics
 from evenmatch.server.views.backlog import Backlog
 from evenmatch.server.views.by_player import PlayerTickets
