@@ -1,6 +1,13 @@
 """Which nodes live, and who gets a shard."""
 
-from evenmatch.server.cluster.members import ALIVE_SECONDS, MEMBERS_MAX, RELUCTANCE, Members
+from evenmatch.server.cluster.members import (
+    ALIVE_SECONDS,
+    MEMBERS_MAX,
+    REFUSED_SECONDS_MAX,
+    RELUCTANCE,
+    Members,
+    Refusals,
+)
 
 
 class Clock:
@@ -68,3 +75,20 @@ def test_own_name_and_names_of_no_node_are_not_others_and_there_is_a_most() -> N
     for number in range(MEMBERS_MAX + 5):
         known.hear(f"n/1@h:{number + 10}", 0)
     assert len(known.alive) == MEMBERS_MAX
+
+
+def test_refusals_are_remembered_for_longer_each_time_and_forgotten_in_the_end() -> None:
+    clock = Clock()
+    refusals = Refusals(clock)
+    lengths = []
+    for _ in range(8):
+        refusals.note("b/1@h:2", "/s0")
+        began = clock.now
+        while refusals.holds("b/1@h:2", "/s0"):
+            clock.now += 1.0
+        lengths.append(clock.now - began)
+    assert lengths == [4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 256.0]
+    assert not refusals.holds("b/1@h:2", "/s1")
+    clock.now += REFUSED_SECONDS_MAX + 1.0
+    refusals.note("c/1@h:3", "/s0")
+    assert list(refusals._known) == [("c/1@h:3", "/s0")]

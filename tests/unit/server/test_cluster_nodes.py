@@ -18,7 +18,7 @@ from evenmatch.server.cluster.create_routing import _CreateBody, submit_create
 from evenmatch.server.cluster.forwarding import FORWARDED
 from evenmatch.server.cluster.identity import NodeIdentity
 from evenmatch.server.cluster.node import GamePlan, Node
-from evenmatch.server.cluster.peer_calls import FINISH_PATH, NODE_PATHS
+from evenmatch.server.cluster.peer_calls import FINISH_PATH, NODE_PATHS, PREPARE_PATH
 from evenmatch.server.cluster.router import GameRouter
 from evenmatch.server.cluster.seat import Seat, SeatPlan
 from evenmatch.server.cluster.tenants import Tenants
@@ -29,7 +29,7 @@ from evenmatch.server.runtime.games import Games
 from evenmatch.server.runtime.lease_keeping import Claim
 from tests.callers import Site, with_site
 from tests.unit.server.test_cluster_seats import PlayedGame
-from tests.waiting import until
+from tests.waiting import turns, until
 
 KEY = b"0123456789abcdef"
 CBOR_MARK = ((b"smithy-protocol", b"rpc-v2-cbor"),)
@@ -325,3 +325,55 @@ def test_health_asks_a_shard_that_goes_just_then_once() -> None:
         assert running.late == 0.0
 
     asyncio.run(main())
+
+
+def test_shard_that_another_node_does_not_take_is_not_offered_again_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    offers: list[str] = []
+
+    async def ask_node(place: Any, method: str, path: str, *_: Any) -> None:
+        del place, method
+        offers.append(path)
+
+    monkeypatch.setattr("evenmatch.server.cluster.node.ask_node", ask_node)
+    monkeypatch.setattr("evenmatch.server.cluster.node.CALM_SECONDS", 0.0)
+
+    async def scene(running: Node) -> None:
+        first, second = running._seats.values()
+        await until(lambda: first.present is not None and second.present is not None, "leases")
+        offers.clear()
+        for _ in range(5):
+            running._members.hear("b/1@127.0.0.1:2", 0)
+            await running._level()
+        # Each shard once; the first refusal keeps nobody from offering the other one.
+        assert offers == [PREPARE_PATH] * 2
+        games = [cast(Any, seat.games) for seat in (first, second)]
+        assert [game.saved for game in games] == [1, 1]
+        # The same node, started anew.
+        running._members.hear("b/2@127.0.0.1:2", 0)
+        await running._level()
+        assert len(offers) == 3
+
+    with_node(scene, ServerSettings(), ServerSettings())
+
+
+def test_node_that_leaves_waits_for_a_hand_over_under_way() -> None:
+    async def scene(running: Node) -> None:
+        (seat,) = running._seats.values()
+        await until(lambda: seat.present is not None, "the lease")
+        is_saved = asyncio.Event()
+
+        async def stop(**_: Any) -> None:
+            await is_saved.wait()
+
+        cast(Any, seat.games).stop = stop
+        handing = asyncio.create_task(seat.hand_over("b/1@127.0.0.1:2"))
+        leaving = asyncio.create_task(running.leave())
+        await turns()
+        assert not leaving.done()
+        is_saved.set()
+        await leaving
+        assert await handing
+
+    with_node(scene)

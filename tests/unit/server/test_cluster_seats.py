@@ -1,18 +1,28 @@
 """A shard as one node has it, in front of a game that does what a test says."""
 
 import asyncio
+import io
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+import structlog
 
 from evenmatch.engine.records import FORMAT
 from evenmatch.errors import ConfigError, JournalUnavailable, MatchmakingError
 from evenmatch.journals.memory import MemoryJournal
-from evenmatch.server.cluster.seat import AGAIN_SECONDS, UNFIT_SECONDS_MAX, Seat, SeatPlan
+from evenmatch.server.cluster.seat import (
+    AGAIN_SECONDS,
+    UNFIT_SECONDS_MAX,
+    UNTRUSTED_SECONDS,
+    UNTRUSTED_SECONDS_MAX,
+    Seat,
+    SeatPlan,
+)
 from evenmatch.server.runtime.games import Games
 from evenmatch.server.runtime.lease_keeping import Claim
+from evenmatch.server.runtime.logs import log
 from tests.waiting import until
 
 OWNER, OTHER = "a/1@h:1", "b/1@h:2"
@@ -36,10 +46,17 @@ class PlayedGame:
         self.may_answer = True
         self.is_given_up = False
         self.drained = asyncio.Event()
+        self.saved = self.looks = 0
+        self.unreadable: Exception | None = None
+        self.not_followed: Exception | None = None
         self._error, self._stuck = error, stuck
 
     async def refresh(self) -> None:
-        pass
+        if self.unreadable is not None:
+            raise self.unreadable
+
+    async def save(self) -> None:
+        self.saved += 1
 
     async def start(self) -> None:
         if self._error is not None:
@@ -52,6 +69,9 @@ class PlayedGame:
 
     async def follow(self, *, anew: bool = False) -> None:
         del anew
+        self.looks += 1
+        if self.not_followed is not None:
+            raise self.not_followed
 
     async def raise_format(self) -> None:
         self.services[0].runtime.format = FORMAT
@@ -160,3 +180,98 @@ def test_shard_that_has_drained_is_not_handed_over() -> None:
         assert await seat.hand_over(OTHER) is False
 
     with_seat(start, scene)
+
+
+@pytest.mark.parametrize(
+    ("error", "first", "most"),
+    [
+        (ConfigError("a queue is missing"), UNTRUSTED_SECONDS, UNTRUSTED_SECONDS_MAX),
+        (JournalUnavailable("it does not answer"), AGAIN_SECONDS, UNFIT_SECONDS_MAX),
+    ],
+)
+def test_node_that_could_not_recover_is_given_the_shard_by_no_healthy_one(
+    error: MatchmakingError, first: float, most: float
+) -> None:
+    async def scene(seat: Seat, journal: MemoryJournal, _: Any) -> None:
+        del journal
+        await until(lambda: seat.is_unfit, "the end of the try")
+        now = asyncio.get_running_loop().time
+        assert not seat.may_be_given
+        assert first - 5.0 < seat._untrusted_until - now() <= first
+        for _again in range(8):
+            await seat._give_back(error)
+        assert most - 5.0 < seat._untrusted_until - now() <= most
+        seat.expect()
+        assert seat.holder == ""
+        # Whoever has its files read anew has mended them.
+        seat.trust()
+        assert seat.may_be_given
+        assert not seat.is_unfit
+
+    with_seat(lambda: PlayedGame(error), scene)
+
+
+def with_standby(
+    scene: Callable[[Seat, PlayedGame], Awaitable[None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Play a scene with a seat that follows another node."""
+    monkeypatch.setattr("evenmatch.server.cluster.seat.FOLLOW_EVERY", 0.01)
+    game: list[PlayedGame] = []
+
+    def start() -> PlayedGame:
+        game.append(PlayedGame())
+        return game[-1]
+
+    async def main() -> None:
+        journal = MemoryJournal()
+        await journal.lease("s0", OTHER, 60.0)
+        plan = SeatPlan("", Claim("s0", OWNER, LEASE), journal, cast(Callable[[], Games], start))
+        seat = Seat(plan, lambda: 0.0, lambda: None)
+        life = asyncio.create_task(seat.live())
+        try:
+            await until(lambda: game and game[-1].looks > 1, "the first looks")
+            await scene(seat, game[-1])
+        finally:
+            life.cancel()
+            await asyncio.gather(life, return_exceptions=True)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "error", [ConfigError("CONFIG is broken"), JournalUnavailable("away"), ValueError("a fault")]
+)
+def test_node_that_cannot_read_a_shard_says_so_before_it_is_given(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene(seat: Seat, game: PlayedGame) -> None:
+        await seat.prepare(20.0)
+        game.unreadable = error
+        with pytest.raises(JournalUnavailable, match=str(error)):
+            await seat.prepare(20.0)
+        game.unreadable, game.not_followed = None, error
+        with pytest.raises(JournalUnavailable, match=str(error)):
+            await seat.prepare(20.0)
+        game.not_followed = None
+        await seat.prepare(20.0)
+
+    with_standby(scene, monkeypatch)
+
+
+def test_shard_is_followed_on_after_an_unexpected_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = io.StringIO()
+    monkeypatch.setattr(log, "_logger", structlog.PrintLogger(told))
+
+    async def scene(seat: Seat, game: PlayedGame) -> None:
+        del seat
+        game.not_followed = ValueError("a fault of ours")
+        looks = game.looks
+        await until(lambda: game.looks > looks + 2, "further looks")
+        game.not_followed = None
+        await until(lambda: game.looks > looks + 5, "further looks")
+
+    with_standby(scene, monkeypatch)
+    assert told.getvalue().count("shard_not_followed") == 1
+    assert "a fault of ours" in told.getvalue()

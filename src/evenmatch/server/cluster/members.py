@@ -19,6 +19,8 @@ ALIVE_SECONDS = 3.0
 MEMBERS_MAX = 64
 RELUCTANCE = 0.4
 """Seconds by which a node with its full share waits before it asks again."""
+REFUSED_SECONDS, REFUSED_SECONDS_MAX = 4.0, 256.0
+"""For how long a node is not offered a shard again that it did not take, at first and at most."""
 
 
 class Member(msgspec.Struct, frozen=True):
@@ -106,3 +108,40 @@ class Members:
                 self._known[place] = msgspec.structs.replace(
                     member, shards_held=member.shards_held + 1
                 )
+
+
+class Refusals:
+    """Which nodes did not take which shards, and until when they are not offered them again.
+
+    Each offer costs its owner a snapshot. A node that was started anew is asked at once.
+
+    Args:
+        clock: Monotonic seconds.
+
+    Example:
+        >>> now = 0.0
+        >>> refusals = Refusals(lambda: now)
+        >>> refusals.note("b/1@h:2", "/s0")
+        >>> refusals.holds("b/1@h:2", "/s0"), refusals.holds("b/2@h:2", "/s0")
+        (True, False)
+        >>> now = 4.0
+        >>> refusals.holds("b/1@h:2", "/s0")
+        False
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        # By node and shard: until when, and for how long the next time.
+        self._known: dict[tuple[str, str], tuple[float, float]] = {}
+
+    def note(self, owner: str, shard: str) -> None:
+        """Note that a node did not take a shard."""
+        now = self._clock()
+        _, seconds = self._known.get((owner, shard), (0.0, REFUSED_SECONDS))
+        since = now - REFUSED_SECONDS_MAX
+        self._known = {key: each for key, each in self._known.items() if each[0] >= since}
+        self._known[owner, shard] = now + seconds, min(2.0 * seconds, REFUSED_SECONDS_MAX)
+
+    def holds(self, owner: str, shard: str) -> bool:
+        """Return whether a node is not to be offered a shard now."""
+        return self._clock() < self._known.get((owner, shard), (0.0, 0.0))[0]

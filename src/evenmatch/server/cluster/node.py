@@ -23,7 +23,7 @@ from evenmatch.server.cluster.create_routing import CreateRouter, FrameResponder
 from evenmatch.server.cluster.forwarding import FORWARDED, OWNER, Peer
 from evenmatch.server.cluster.frames import FrameLink, FrameServer
 from evenmatch.server.cluster.identity import NodeIdentity, PeerNote, Purpose, address_of, name_of
-from evenmatch.server.cluster.members import HELLO_EVERY, Members
+from evenmatch.server.cluster.members import HELLO_EVERY, Members, Refusals
 from evenmatch.server.cluster.peer_calls import (
     FINISH_PATH,
     NODE_PATHS,
@@ -105,6 +105,7 @@ class Node:
         self._identity = identity
         self._tenants = tenants
         self._members = Members(identity.owner, lambda: asyncio.get_running_loop().time())
+        self._refusals = Refusals(lambda: asyncio.get_running_loop().time())
         self._seats: dict[str, Seat] = {}
         self._most: dict[str, int] = {}
         self._routers: dict[str, GameRouter] = {}
@@ -173,6 +174,7 @@ class Node:
         self._is_leaving = True
         for seat in self._seats.values():
             for _ in range(SUCCESSORS):
+                await seat.handed_over()
                 if seat.present is not None and not seat.is_drained:
                     await self._give(seat, self._members.idlest())
 
@@ -246,17 +248,20 @@ class Node:
 
     async def _level(self) -> None:
         """Give a shard away where another node has two less."""
-        target = self._members.relieved_by(self._held)
+        if (target := self._members.relieved_by(self._held)) is None:
+            return
         calm = asyncio.get_running_loop().time() - CALM_SECONDS
         seat = next(
             (
                 each
                 for each in reversed(self._seats.values())
-                if each.present is not None and each.since <= calm
+                if each.present is not None
+                and each.since <= calm
+                and not self._refusals.holds(target, each.about)
             ),
             None,
         )
-        if target is not None and seat is not None:
+        if seat is not None:
             log.info("shard_moves", shard=seat.about, to=name_of(target), reason="it has less")
             await self._give(seat, target)
 
@@ -273,8 +278,7 @@ class Node:
         prepared = await ask_node(place, "POST", PREPARE_PATH, signed, PREPARE_SECONDS + 1.0)
         if prepared is None or await ask_node(place, "POST", TAKE_PATH, signed) is None:
             self._members.forget(successor)
-            # Not at once again: each try costs a snapshot.
-            seat.since = asyncio.get_running_loop().time()
+            self._refusals.note(successor, seat.about)
         elif await seat.hand_over(successor):
             self._members.note_handover(successor)
 
@@ -375,6 +379,8 @@ class Node:
     async def reload(self) -> None:
         """Read the files of configuration and of keys anew."""
         self._look()
+        for seat in self._seats.values():
+            seat.trust()
         for games in self._running:
             await games.reload()
 
@@ -466,8 +472,8 @@ class Node:
             raise JournalUnavailable("this node is about to stop, and takes no shard")
         elif (seat := self._seats.get(note.about)) is not None:
             self._members.hear(note.client)
-            if seat.is_unfit:
-                raise JournalUnavailable("this node could not recover the shard a moment ago")
+            if not seat.may_be_given:
+                raise JournalUnavailable("this node could not recover the shard the last time")
             if path == TAKE_PATH:
                 seat.expect()
             else:

@@ -31,6 +31,8 @@ AGAIN_SECONDS = 1.0
 """Seconds before a node tries again that could not recover since the journal did not answer."""
 UNFIT_SECONDS_MAX = 60.0
 """The longest that a node lets others try that could not recover, again and again."""
+UNTRUSTED_SECONDS, UNTRUSTED_SECONDS_MAX = 60.0, 1_800.0
+"""For how long such a node takes the shard from no healthy one, at first and at most."""
 FOLLOW_EVERY = 0.5
 """Seconds between two looks at what the owner has written."""
 Role = Literal["standing_by", "recovering", "answering"]
@@ -102,7 +104,7 @@ class Seat:
         self._games: Games | None = None
         self._is_recovering = False
         self._successor: str | None = None
-        self._hurry_until = self._quiet_until = self._unfit_until = -1.0
+        self._hurry_until = self._quiet_until = self._unfit_until = self._untrusted_until = -1.0
         self._failures = 0
         self._asked = asyncio.Event()
         self._given = asyncio.Event()
@@ -111,7 +113,7 @@ class Seat:
         # The game while another node answers for it; it reads along.
         self._standby: Games | None = None
         self._wanted = asyncio.Event()
-        self._is_prepared: asyncio.Event | None = None
+        self._prepared: asyncio.Future[None] | None = None
 
     @property
     def about(self) -> str:
@@ -145,6 +147,18 @@ class Seat:
     def is_unfit(self) -> bool:
         """Return whether this node could not recover the shard, and leaves it to other nodes."""
         return asyncio.get_running_loop().time() < self._unfit_until
+
+    @property
+    def may_be_given(self) -> bool:
+        """Return whether a node that answers may give the shard to this one.
+
+        Each try of one that cannot recover it costs the players of a healthy node a second.
+        """
+        return asyncio.get_running_loop().time() >= self._untrusted_until
+
+    def trust(self) -> None:
+        """Let this node try again at once: what kept it from the shard may be mended."""
+        self._unfit_until = self._quiet_until = self._untrusted_until = -1.0
 
     @property
     def status(self) -> SeatStatus:
@@ -197,6 +211,7 @@ class Seat:
             finally:
                 self._is_recovering = False
             self._games, self._standby, self._failures = games, None, 0
+            self._untrusted_until = -1.0
             self.since = asyncio.get_running_loop().time()
             self._known.set()
             log.info("node_answers", node=name_of(self.claim.owner), shard=self.about)
@@ -207,6 +222,7 @@ class Seat:
         claim, is_brief = self.claim, isinstance(error, JournalUnavailable | StaleOwner)
         seconds = (AGAIN_SECONDS if is_brief else claim.seconds) * 2.0 ** min(self._failures, 10)
         seconds = min(seconds, UNFIT_SECONDS_MAX)
+        untrusted = min(UNTRUSTED_SECONDS * 2.0 ** min(self._failures, 10), UNTRUSTED_SECONDS_MAX)
         self._failures += 1
         log.error(
             "node_not_recovered",
@@ -219,35 +235,65 @@ class Seat:
             await self._journal.lease(claim.shard, claim.owner, RELEASED)
         self.holder = ""
         self._hurry_until = -1.0
-        self._unfit_until = self._quiet_until = asyncio.get_running_loop().time() + seconds
+        now = asyncio.get_running_loop().time()
+        self._unfit_until = self._quiet_until = now + seconds
+        self._untrusted_until = now + max(seconds, 0.0 if is_brief else untrusted)
 
     async def _follow(self, games: Games) -> None:
         """Read what the owner writes, for ever: taking over then needs the last records only."""
         is_told = False
         while True:
-            is_asked = self._is_prepared is not None
+            prepared = self._prepared
             try:
-                if is_asked or address_of(self.holder) is not None:
-                    await games.follow(anew=is_asked)
-            except MatchmakingError as error:
+                if prepared is not None:
+                    await games.refresh()
+                if prepared is not None or address_of(self.holder) is not None:
+                    await games.follow(anew=prepared is not None)
+            except Exception as error:  # noqa: BLE001
                 if not is_told:
-                    log.warning("shard_not_followed", shard=self.about, error=str(error))
+                    unexpected = None if isinstance(error, MatchmakingError) else error
+                    log.warning(
+                        "shard_not_followed",
+                        shard=self.about,
+                        error=str(error) or repr(error),
+                        exc_info=unexpected,
+                    )
                 is_told = True
+                self._end_preparing(prepared, f"it cannot be read here: {error}")
             else:
                 is_told = False
-            if is_asked and (prepared := self._is_prepared) is not None:
-                self._is_prepared = None
-                prepared.set()
+                self._end_preparing(prepared, "")
             await _either(self._wanted, FOLLOW_EVERY)
             self._wanted.clear()
 
+    def _end_preparing(self, prepared: asyncio.Future[None] | None, problem: str) -> None:
+        """Tell whoever waits for it that the journal was read, or why not."""
+        if prepared is None:
+            return
+        self._prepared = None
+        if not prepared.done() and problem:
+            prepared.set_exception(JournalUnavailable(problem))
+            # Whoever asked may be gone.
+            prepared.exception()
+        elif not prepared.done():
+            prepared.set_result(None)
+
     async def prepare(self, seconds: float) -> None:
-        """Follow the journal from the newest snapshot on, for a lease to come; or give up."""
+        """Read CONFIG, keys, and the journal from its newest snapshot, for a lease to come.
+
+        What takes longer is not waited for.
+
+        Raises:
+            JournalUnavailable: One of them cannot be read here, so recovery would fail as well.
+        """
         if self._standby is None:
             return
-        prepared = self._is_prepared = self._is_prepared or asyncio.Event()
+        if self._prepared is None:
+            self._prepared = asyncio.get_running_loop().create_future()
         self._wanted.set()
-        await _either(prepared, seconds)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await asyncio.shield(self._prepared)
 
     async def _until_over(self, games: Games) -> None:
         """Answer until the game is lost, handed over or drained."""
@@ -297,7 +343,7 @@ class Seat:
 
     def expect(self) -> None:
         """Ask for the lease at once and repeatedly: its owner is giving it to this node."""
-        if self._games is not None or self._is_recovering or self.is_unfit:
+        if self._games is not None or self._is_recovering or not self.may_be_given:
             return
         # Whoever asks for the shard meanwhile waits here for it, and is not sent back.
         self.holder = self.claim.owner
@@ -305,6 +351,11 @@ class Seat:
         self._hurry_until = asyncio.get_running_loop().time() + SOON_SECONDS
         self._quiet_until = -1.0
         self._hurried.set()
+
+    async def handed_over(self) -> None:
+        """Wait for the end of a hand-over, if one is under way."""
+        if self._asked.is_set():
+            await self._given.wait()
 
     async def stop(self) -> None:
         """Stop serving, and release the lease."""
