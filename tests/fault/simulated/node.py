@@ -191,7 +191,7 @@ class Node:
         return Games(
             [ServedGame(plan, accounts, hosted.game.tenant)],
             snapshot_every=self._every,
-            clocks=Clocks(monotonic=loop.time, wall=self.wall, stopwatch=loop.time),
+            clocks=Clocks(loop.time, self.wall, stopwatch=loop.time, lease=loop.time),
             open_with=lambda plan, name: self._journal(hosted.store, loop),
         )
 

@@ -1,7 +1,9 @@
+import time
+
 import pytest
 
 from evenmatch.criteria.expansion import TICKS
-from evenmatch.server.runtime.clock import Clock, resumed_at
+from evenmatch.server.runtime.clock import Clock, Clocks, resumed_at
 
 
 class Hand:
@@ -40,3 +42,18 @@ def test_speed_is_engine_seconds_per_real_second() -> None:
 )
 def test_pause_counts_for_a_minute_at_most(away: float, expected: float) -> None:
     assert resumed_at(50.0, 1_000.0, 1_000.0 + away) == expected
+
+
+def test_lease_counts_the_time_for_which_the_machine_is_suspended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown = {"suspended": 100.0}
+    monkeypatch.setattr(time, "CLOCK_BOOTTIME", "suspended", raising=False)
+    monkeypatch.setattr(time, "clock_gettime", shown.__getitem__)
+    lease = Clocks().lease
+    before = lease()
+    shown["suspended"] += 3_600.0
+    assert lease() - before == 3_600.0
+    monkeypatch.delattr(time, "CLOCK_BOOTTIME")
+    monkeypatch.setattr(time, "monotonic", lambda: 7.0)
+    assert lease() == 7.0

@@ -188,7 +188,7 @@ def test_server_whose_lease_is_over_answers_nothing_from_memory_until_it_is_rene
     async def main() -> None:
         clock, journal = Ticking(), Silent(wall=Wall())
         plan = ShardPlan((Queue("duel", policy="greedy"),), journal="memory", owner="one")
-        runtime = Runtime(plan, journal, clocks=Clocks(monotonic=clock))
+        runtime = Runtime(plan, journal, clocks=Clocks(lease=clock))
         await runtime.start()
         journal.is_silent = True
         clock.now += LEASE_SECONDS * (1.0 - LEASE_SPARE) - 0.5

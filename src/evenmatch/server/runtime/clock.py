@@ -18,6 +18,16 @@ RETURN_SECONDS = 30.0
 """How long clients may take to come back to a server that was away."""
 
 
+def seconds_since_boot() -> float:
+    """Return seconds that never fall, and that pass while the machine is suspended as well.
+
+    Where the system has no such clock, those of `time.monotonic`.
+    """
+    if (clock := getattr(time, "CLOCK_BOOTTIME", None)) is not None:
+        return time.clock_gettime(clock)
+    return time.monotonic()
+
+
 class Clocks(msgspec.Struct, frozen=True):
     """Where a server reads the time; a server in virtual time gets other clocks.
 
@@ -27,11 +37,14 @@ class Clocks(msgspec.Struct, frozen=True):
         monotonic: Seconds, never falls: engine time and what waits for others rest on it.
         wall: Unix seconds; it may step at any time.
         stopwatch: Seconds, only differences count: what something took.
+        lease: Seconds, never falls: for how long a lease counts. Other nodes' time passes on while
+            this machine is suspended.
     """
 
     monotonic: Callable[[], float] = time.monotonic
     wall: Callable[[], float] = time.time
     stopwatch: Callable[[], float] = time.perf_counter
+    lease: Callable[[], float] = seconds_since_boot
 
 
 class Clock:

@@ -133,7 +133,7 @@ class Runtime(CallbackPort):
         self.timings = timings or Timings(clock=clocks.stopwatch)
         self._workers = Workers(self._settle, self._job_failed, solved, stopwatch=clocks.stopwatch)
         self._claim = Claim(plan.shard, plan.owner, plan.lease_seconds)
-        self._lease = LeaseKeeper(journal, self._claim, self._lease_lost, clock=clocks.monotonic)
+        self._lease = LeaseKeeper(journal, self._claim, self._lease_lost, clock=clocks.lease)
         self.versions.confirm = self._lease.confirm
 
     @property
@@ -455,7 +455,7 @@ class Runtime(CallbackPort):
     async def _recover(self) -> RecoveredEngine:
         """Take the lease, keep it from then on, and return what the journal holds."""
         self._crashed = None
-        asked_at = self.clocks.monotonic()
+        asked_at = self.clocks.lease()
 
         def granted(epoch: int) -> None:
             if self.plan.journal:
