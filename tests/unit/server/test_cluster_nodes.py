@@ -137,7 +137,7 @@ def test_node_started_anew_hands_nothing_on_to_its_own_address(
         if status == 503:
             assert (await asked(running, "/readyz")).status == 503
             assert running.link_to(seat) is None
-            assert not running._peers
+            assert not running._peers._peers
 
     with_node(scene, journal=journal)
 
