@@ -42,6 +42,7 @@ from evenmatch.server.cluster.upgrade import finish_upgrade
 from evenmatch.server.http.responses import (
     Asgi,
     Disconnected,
+    Message,
     Receive,
     Scope,
     Send,
@@ -49,6 +50,7 @@ from evenmatch.server.http.responses import (
     give_up_on,
     header,
     headers_of,
+    internal_problem,
     problem_of,
     read_body,
     replay_body,
@@ -391,12 +393,40 @@ class Node:
         """Answer one request, or have it answered."""
         if scope["type"] not in ("http", "websocket"):
             return
+        is_begun = False
+
+        async def noted(message: Message) -> None:
+            nonlocal is_begun
+            is_begun = True
+            await send(message)
+
         try:
-            await self._answer(scope, receive, send)
+            try:
+                await self._answer(scope, receive, noted)
+            except MatchmakingError as error:
+                if is_begun:
+                    raise
+                await refuse(scope, send, error)
         except Disconnected:
-            await give_up_on(send)
-        except MatchmakingError as error:
-            await refuse(scope, send, error)
+            if not is_begun:
+                await give_up_on(send)
+        except Exception as error:
+            if scope["type"] == "websocket" and isinstance(error, OSError):
+                # The client has left before it was taken in; uvicorn knows what that is.
+                raise
+            self._unexpected(error)
+            # Else the client has its answer already, or will see a cut stream.
+            if not is_begun:
+                told = denying(send) if scope["type"] == "websocket" else send
+                await send_body(told, 500, internal_problem())
+
+    def _unexpected(self, error: Exception) -> None:
+        """Count and log an error that is a fault of ours."""
+        running = (each for games in self._running for each in games.services)
+        if (services := next(running, None)) is not None:
+            services.metrics.unexpected(error, "node")
+        else:
+            log.error("unexpected_error", route="node", error=repr(error), exc_info=error)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         signed, path = header(scope, FORWARDED), scope["path"]
