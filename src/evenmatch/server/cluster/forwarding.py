@@ -77,7 +77,9 @@ class Peer:
             InvalidRequest: It is no request that can go on.
             JournalUnavailable: Nobody answers there; whether it was done, nobody knows.
         """
-        connection, status, headers = await self._asked(scope, body, about)
+        # Before a connection is taken: one that cannot go on is no fault of the owner.
+        request = self._request(scope, body, about)
+        connection, status, headers = await self._asked(request, body)
         if status == 503 and (owner := headers.get(OWNER)):
             self._keep(connection, is_whole=await _is_read(connection))
             return owner.decode("latin-1")
@@ -123,28 +125,29 @@ class Peer:
             connection.close()
 
     async def _asked(
-        self, scope: Scope, body: bytes, about: str
+        self, request: Request, body: bytes
     ) -> tuple[Connection, int, dict[bytes, bytes]]:
         """Return a connection with the head of its answer."""
-        # Before a connection is taken: one that cannot go on is no fault of the owner.
-        request = self._request(scope, body, about)
-        while True:
-            connection = await self._connection()
-            is_kept = connection.is_used
-            try:
-                connection.pass_on(request, body)
-                async with asyncio.timeout(ANSWER_SECONDS):
-                    status, headers = await connection.head()
-            except (OSError, ValueError, TimeoutError) as error:
-                connection.close()
-                if is_kept and scope["method"] in SAFE:
-                    # The owner had closed a connection that nobody used: the next one will do.
-                    continue
-                raise JournalUnavailable(UNKNOWN) from error
-            except asyncio.CancelledError:
-                connection.close()
-                raise
-            return connection, status, headers
+        is_safe = request.method.decode() in SAFE
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                while True:
+                    connection = await self._connection()
+                    is_again = is_safe and connection.is_used
+                    try:
+                        connection.pass_on(request, body)
+                        return connection, *await connection.head()
+                    except ConnectionError:
+                        connection.close()
+                        # The owner had closed one that nobody used: the next one will do. One that
+                        # is silent is no such: it would be as silent over all the others.
+                        if not is_again:
+                            raise
+                    except BaseException:
+                        connection.close()
+                        raise
+        except (OSError, ValueError) as error:
+            raise JournalUnavailable(UNKNOWN) from error
 
     async def _connection(self) -> Connection:
         while self._free:
