@@ -13,7 +13,7 @@ from evenmatch.errors import ConfigError, JournalUnavailable
 from evenmatch.server.cluster import forwarding
 from evenmatch.server.cluster.forwarding import FORWARDED, Peer
 from evenmatch.server.cluster.identity import NodeIdentity, address_of, node_identity
-from evenmatch.server.http.responses import InvalidRequest
+from evenmatch.server.http.responses import Disconnected, InvalidRequest
 
 GIVE_UP = 20.0
 KEY = b"0123456789abcdef"
@@ -318,6 +318,51 @@ def test_owner_that_is_silent_is_asked_once_however_many_connections_are_kept(
             server.close()
             await asyncio.gather(*served)
         assert len(silent) == 1
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_client_who_leaves_ends_a_read_at_its_owner_and_no_change(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forwarding, "ANSWER_SECONDS", 2.0)
+
+    async def main() -> None:
+        asked, has_left, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+        async def owner(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            asked.set()
+            if method == "POST":
+                await has_left.wait()
+                writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+            await reader.read()
+            writer.close()
+            await writer.wait_closed()
+            ended.set()
+
+        async def leave() -> Any:
+            await asked.wait()
+            has_left.set()
+            return {"type": "http.disconnect"}
+
+        server = await asyncio.start_server(owner, "127.0.0.1", 0)
+        peer = Peer("127.0.0.1", server.sockets[0].getsockname()[1], identity())
+        messages: list[Any] = []
+        async with asyncio.timeout(GIVE_UP):
+            work = peer.answer(scope(method), leave, take(messages), b"")
+            if method == "GET":
+                with pytest.raises(Disconnected):
+                    await work
+                assert messages == []
+            else:
+                assert await work == ""
+                assert messages[0]["status"] == 200
+                peer.close()
+            # What it followed there is given free.
+            await ended.wait()
+        server.close()
 
     asyncio.run(main())
 
