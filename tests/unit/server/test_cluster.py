@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -13,7 +13,7 @@ from evenmatch.errors import ConfigError, JournalUnavailable
 from evenmatch.server.cluster import forwarding
 from evenmatch.server.cluster.forwarding import FORWARDED, Peer
 from evenmatch.server.cluster.identity import NodeIdentity, address_of, node_identity
-from evenmatch.server.http.responses import InvalidRequest
+from evenmatch.server.http.responses import Disconnected, InvalidRequest
 
 GIVE_UP = 20.0
 KEY = b"0123456789abcdef"
@@ -281,6 +281,90 @@ def test_request_that_was_sent_is_not_sent_again() -> None:
     assert first[0]["status"] == 201
     assert "whether this was done is not known" in second[0]
     assert len(seen) == 2
+
+
+def test_owner_that_is_silent_is_asked_once_however_many_connections_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(forwarding, "ANSWER_SECONDS", 0.2)
+
+    async def main() -> None:
+        silent: list[bytes] = []
+        served: list[asyncio.Task[Any]] = []
+        all_here = asyncio.Barrier(3)
+        kept = 3
+
+        async def owner(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            served.append(cast(Any, asyncio.current_task()))
+            await reader.readuntil(b"\r\n\r\n")
+            # Each is answered over a connection of its own.
+            await all_here.wait()
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+            with suppress(asyncio.IncompleteReadError):
+                silent.append(await reader.readuntil(b"\r\n\r\n"))
+                await reader.read()
+            writer.close()
+            await writer.wait_closed()
+
+        server = await asyncio.start_server(owner, "127.0.0.1", 0)
+        peer = Peer("127.0.0.1", server.sockets[0].getsockname()[1], identity())
+        asked = [peer.answer(scope("GET"), receive(b""), take([]), b"") for _ in range(kept)]
+        async with asyncio.timeout(GIVE_UP):
+            assert await asyncio.gather(*asked) == [""] * kept
+            assert len(peer._free) == kept
+            with pytest.raises(JournalUnavailable, match="whether this was done is not known"):
+                await peer.answer(scope("GET"), receive(b""), take([]), b"")
+            peer.close()
+            server.close()
+            await asyncio.gather(*served)
+        assert len(silent) == 1
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_client_who_leaves_ends_a_read_at_its_owner_and_no_change(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forwarding, "ANSWER_SECONDS", 2.0)
+
+    async def main() -> None:
+        asked, has_left, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+        async def owner(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            asked.set()
+            if method == "POST":
+                await has_left.wait()
+                writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+            await reader.read()
+            writer.close()
+            await writer.wait_closed()
+            ended.set()
+
+        async def leave() -> Any:
+            await asked.wait()
+            has_left.set()
+            return {"type": "http.disconnect"}
+
+        server = await asyncio.start_server(owner, "127.0.0.1", 0)
+        peer = Peer("127.0.0.1", server.sockets[0].getsockname()[1], identity())
+        messages: list[Any] = []
+        async with asyncio.timeout(GIVE_UP):
+            work = peer.answer(scope(method), leave, take(messages), b"")
+            if method == "GET":
+                with pytest.raises(Disconnected):
+                    await work
+                assert messages == []
+            else:
+                assert await work == ""
+                assert messages[0]["status"] == 200
+                peer.close()
+            # What it followed there is given free.
+            await ended.wait()
+        server.close()
+
+    asyncio.run(main())
 
 
 def test_owner_that_is_not_there_is_said_to_be_replaced(monkeypatch: pytest.MonkeyPatch) -> None:

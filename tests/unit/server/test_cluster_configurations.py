@@ -4,19 +4,36 @@ import asyncio
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, cast
+from urllib.parse import parse_qsl
 
 import msgspec
 import pytest
 
 from evenmatch.config.files import server_of
-from evenmatch.errors import ConfigError
+from evenmatch.errors import ConfigError, MatchmakingError, StaleVersion
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.queue import Queue
 from evenmatch.model.shards import shards_of
+from evenmatch.server.cluster import configurations
+from evenmatch.server.cluster.configurations import Configurations
+from evenmatch.server.cluster.seat import Seat
+from evenmatch.server.http.responses import (
+    InvalidRequest,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    encode,
+    read_body,
+    replay_body,
+    send_body,
+)
 from evenmatch.server.operations import versions
 from evenmatch.server.operations.versions import changeable, read_anew
 from evenmatch.server.runtime.games import Games, game
 from evenmatch.server.runtime.recovery import ShardPlan
+from tests.waiting import turns
 
 CONFIG = """
 [[queue]]
@@ -94,3 +111,113 @@ def test_queue_for_which_nodes_know_no_shard_is_refused_in_a_change() -> None:
     # A node alone, and one with a game of one shard, find each queue.
     alone = ShardPlan((duel,))
     assert alone.changed_queues((duel, Queue("squad"))) == (duel, Queue("squad"))
+
+
+class PlayedShard:
+    """A shard that keeps one configuration, and loses answers as a test says."""
+
+    def __init__(self, lost: int = 0) -> None:
+        self.version = 1
+        self.config: Any = {"seed": 0}
+        self.lost = lost
+        """How many changes it makes without saying so."""
+
+    def put(self, query: dict[str, str], config: Any) -> tuple[int, Any]:
+        if "if_version" in query and int(query["if_version"]) != self.version:
+            return 409, {"error": "stale_version", "message": "", "version": self.version}
+        is_dry = query.get("dry_run") == "1"
+        if not is_dry:
+            # The same again makes no version.
+            self.version += config != self.config
+            self.config = config
+            if self.lost:
+                self.lost -= 1
+                return 503, {"error": "unavailable", "message": ""}
+        numbers = dict.fromkeys(("expired", "left", "overdue"), 0)
+        lists: dict[str, list[str]] = {"queues": [], "at_restart": []}
+        return 200, {"version": self.version, "dry_run": is_dry, **numbers, **lists}
+
+
+def put_to(shards: list[PlayedShard], *configs: Any, query: bytes) -> list[Any]:
+    """Send changes to a game of these shards at once; return each answer, or its error."""
+    seats = {cast(Seat, object()): shard for shard in shards}
+
+    async def serve(seat: Seat, scope: Scope, receive: Receive, send: Send) -> None:
+        shard = seats[seat]
+        # Both changes are under way before either of them gets any further.
+        await turns(3)
+        if scope["method"] == "GET":
+            state = {"version": shard.version, "source": "http", "paused": []}
+            await send_body(send, 200, encode({**state, "config": shard.config}))
+            return
+        body = await read_body(scope, receive, 1_000)
+        query = dict(parse_qsl(scope["query_string"].decode()))
+        status, told = shard.put(query, msgspec.json.decode(body))
+        await send_body(send, status, encode(told))
+
+    async def put(config: Any) -> Any:
+        headers = [(b"content-type", b"application/json")]
+        scope = {"type": "http", "method": "PUT", "path": "/v1/config", "headers": headers}
+        receive = replay_body(encode(config), never)
+        game = Configurations(list(seats), {}, serve)
+        try:
+            answer = await game.answer({**scope, "query_string": query}, receive)
+        except MatchmakingError as error:
+            return error
+        return answer.status, answer.value()
+
+    async def never() -> Message:
+        raise AssertionError
+
+    async def main() -> list[Any]:
+        return list(await asyncio.gather(*(put(each) for each in configs)))
+
+    return asyncio.run(main())
+
+
+def test_of_two_changes_of_one_version_of_several_shards_one_is_refused() -> None:
+    shards = [PlayedShard(), PlayedShard(), PlayedShard()]
+    found = put_to(shards, {"seed": 1}, {"seed": 2}, query=b"if_version=3")
+    (made,) = (each for each in found if not isinstance(each, StaleVersion))
+    assert (made[0], made[1]["version"]) == (200, 6)
+    (refused,) = (each for each in found if isinstance(each, StaleVersion))
+    # The version is that of the game as it stands, not that of a shard.
+    assert 3 < refused.version <= 6
+    seed = 1 if found[0] is made else 2
+    assert [each.config["seed"] for each in shards] == [seed] * 3
+
+
+def test_change_of_a_version_is_done_where_a_shard_made_it_and_could_not_say_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(configurations, "AGAIN_SECONDS", 0.0)
+    shards = [PlayedShard(lost=1), PlayedShard(), PlayedShard(lost=1)]
+    ((status, told),) = put_to(shards, {"seed": 1}, query=b"if_version=3")
+    assert (status, told["version"]) == (200, 6)
+    assert [(each.version, each.config["seed"]) for each in shards] == [(2, 1)] * 3
+
+
+def test_change_of_a_version_is_refused_where_a_shard_has_another_one_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Changed(PlayedShard):
+        def put(self, query: dict[str, str], config: Any) -> tuple[int, Any]:
+            if query.get("dry_run") == "1" or self.version > 1:
+                return super().put(query, config)
+            # It never heard of this one, and somebody else was faster than its repetition.
+            self.version, self.config = 2, {"seed": 7}
+            return 503, {"error": "unavailable", "message": ""}
+
+    monkeypatch.setattr(configurations, "AGAIN_SECONDS", 0.0)
+    shards = [PlayedShard(), Changed()]
+    (refused,) = put_to(shards, {"seed": 1}, query=b"if_version=2")
+    assert isinstance(refused, StaleVersion)
+    assert refused.version == 4
+    assert shards[1].config == {"seed": 7}
+
+
+@pytest.mark.parametrize("version", [b"9" * 4_400, b"x", b"-1"])
+def test_version_that_is_no_number_is_refused_by_a_game_of_several_shards(version: bytes) -> None:
+    (refused,) = put_to([PlayedShard(), PlayedShard()], {}, query=b"if_version=" + version)
+    assert isinstance(refused, InvalidRequest)
+    assert refused.where == "/if_version"

@@ -6,9 +6,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from evenmatch.config.server import ServerLimits, ServerSettings
+from evenmatch.errors import InvalidTicket, JournalUnavailable
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.queue import Queue
 from evenmatch.model.shards import ShardPart, shards_of
@@ -21,12 +23,20 @@ from evenmatch.server.cluster.node import GamePlan, Node
 from evenmatch.server.cluster.peer_calls import FINISH_PATH, NODE_PATHS, PREPARE_PATH
 from evenmatch.server.cluster.router import GameRouter
 from evenmatch.server.cluster.seat import Seat, SeatPlan
+from evenmatch.server.cluster.sharded_sockets import ManySockets
+from evenmatch.server.cluster.socket_relay import relay
 from evenmatch.server.cluster.tenants import Tenants
 from evenmatch.server.gamelift.routes import CHANGE, CHANGES, GameLiftRoute
 from evenmatch.server.http.app import App
-from evenmatch.server.http.responses import BodyTooLarge, send_body
+from evenmatch.server.http.responses import (
+    BodyTooLarge,
+    InvalidRequest,
+    read_body,
+    send_body,
+)
 from evenmatch.server.runtime.games import Games
 from evenmatch.server.runtime.lease_keeping import Claim
+from evenmatch.wire.tickets import decode_create
 from tests.callers import Site, with_site
 from tests.unit.server.test_cluster_seats import PlayedGame
 from tests.waiting import turns, until
@@ -82,7 +92,9 @@ def test_node_that_can_greet_no_others_ends(monkeypatch: pytest.MonkeyPatch) -> 
     with_node(scene)
 
 
-async def asked(running: Any, path: str, *, signed: bytes | None = None, **more: Any) -> Any:
+async def asked(
+    running: Any, path: str, *, signed: bytes | None = None, body: bytes = b"", **more: Any
+) -> Any:
     """Ask a node, and return its whole answer."""
     scope = {
         "type": "http",
@@ -94,7 +106,7 @@ async def asked(running: Any, path: str, *, signed: bytes | None = None, **more:
         "client": ("10.9.8.7", 5),
         **more,
     }
-    return await whole_answer(running, scope, b"")
+    return await whole_answer(running, scope, body)
 
 
 @pytest.mark.parametrize("path", sorted(NODE_PATHS))
@@ -137,7 +149,7 @@ def test_node_started_anew_hands_nothing_on_to_its_own_address(
         if status == 503:
             assert (await asked(running, "/readyz")).status == 503
             assert running.link_to(seat) is None
-            assert not running._peers
+            assert not running._peers._peers
 
     with_node(scene, journal=journal)
 
@@ -177,7 +189,7 @@ def game_of_two_shards(serve: Serve, *queues: Queue) -> GameRouter:
         )
         for part in parts
     ]
-    return GameRouter(seats, parts, serve, 1_000)
+    return GameRouter(seats, parts, serve, 10_000)
 
 
 @pytest.mark.parametrize(
@@ -276,6 +288,125 @@ def test_calls_that_are_refused_are_those_that_need_the_right_to_operate(tmp_pat
         assert {name for name, call in calls.items() if call.rights == CHANGE} == CHANGES
 
     with_site(tmp_path, scene)
+
+
+DEEP = b'{"queues":["duel"],"players":[{"id":"a"}],"attributes":{"x":%b%b}}' % (
+    b"[" * 1_500,
+    b"]" * 1_500,
+)
+
+
+async def decoding(seat: Seat, scope: Any, receive: Any, send: Any) -> None:
+    """Read a body as the server of a shard does, which refuses it."""
+    del seat, send
+    decode_create(await read_body(scope, receive, 10_000))
+    raise AssertionError
+
+
+def test_tickets_nested_too_deeply_are_refused_as_by_a_server_alone() -> None:
+    async def main() -> None:
+        router = game_of_two_shards(decoding, Queue("duel"), Queue("arena", group="casual"))
+        assert router.seat_of_create(DEEP) is router._first
+        with pytest.raises((InvalidTicket, InvalidRequest)):
+            await asked(router, "/v1/tickets", method="POST", body=DEEP)
+        # An array can then not be taken apart.
+        other = b'{"queues":["arena"],"players":[{"id":"b"}]}'
+        for array in (b"[%b]" % DEEP, b"[%b,%b]" % (other, DEEP)):
+            assert router.seat_of_create(array) is None
+            with pytest.raises((InvalidTicket, InvalidRequest)):
+                await asked(router, "/v1/tickets", method="POST", body=array)
+
+    asyncio.run(main())
+
+
+def test_message_nested_too_deeply_goes_to_the_shard_that_judges_messages() -> None:
+    seats = {"s0": cast(Seat, object()), "s0.casual": cast(Seat, object())}
+    sockets = ManySockets(seats, decoding)
+    text = '{"follow":' + "[" * 1_500 + "]" * 1_500 + "}"
+    message = {"type": "websocket.receive", "text": text}
+    assert sockets._parted(message) == {seats["s0"]: message}
+
+
+@pytest.mark.parametrize("part", ["9" * 4_400, "2", "x", "-1", ""])
+def test_part_that_a_queue_has_not_is_refused(part: str) -> None:
+    async def main() -> None:
+        router = game_of_two_shards(decoding, Queue("duel", split="hash:2"))
+        with pytest.raises(InvalidRequest, match="part must be"):
+            await asked(router, "/v1/queues/duel", query_string=b"part=" + part.encode())
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("host", [b"x:99999", b"[", b"a:b"])
+def test_socket_whose_host_makes_no_address_is_refused(host: bytes) -> None:
+    async def receive() -> Any:
+        return {"type": "websocket.connect"}
+
+    scope = {"type": "websocket", "raw_path": b"/v1/stream", "query_string": b""}
+    with pytest.raises(InvalidRequest, match="Host"):
+        asyncio.run(
+            relay(
+                {**scope, "headers": [(b"host", host)]},
+                receive,
+                cast(Any, None),
+                ("127.0.0.1", 9),
+                "",
+            )
+        )
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+def test_node_that_fails_at_a_request_says_so_and_serves_on(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    log = SimpleNamespace(error=lambda event, **_: said.append(event))
+    monkeypatch.setattr("evenmatch.server.cluster.node.log", log)
+
+    async def failing(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    async def main() -> None:
+        running = node()
+        monkeypatch.setattr(running, "route", failing)
+        messages: list[Any] = []
+
+        async def send(message: Any) -> None:
+            messages.append(message)
+
+        scope = {"type": kind, "path": "/v1/tickets", "headers": []}
+        await running(scope, cast(Any, None), send)
+        start, body = messages
+        is_socket = kind == "websocket"
+        assert start["type"].removeprefix("websocket.") == "http.response.start"
+        assert start["type"].startswith("websocket.") == is_socket
+        assert start["status"] == 500
+        assert msgspec.json.decode(body["body"])["error"] == "internal"
+
+    asyncio.run(main())
+    assert said == ["unexpected_error"]
+
+
+def test_node_that_fails_after_it_began_to_answer_begins_no_other_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def failing(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise JournalUnavailable("cut off")
+
+    async def main() -> None:
+        running = node()
+        monkeypatch.setattr(running, "route", failing)
+        messages: list[Any] = []
+
+        async def send(message: Any) -> None:
+            messages.append(message)
+
+        scope = {"type": "http", "path": "/v1/tickets", "headers": []}
+        await running(scope, cast(Any, None), send)
+        assert [each["status"] for each in messages] == [200]
+
+    asyncio.run(main())
 
 
 def no_game() -> Games:

@@ -3,12 +3,16 @@
 A change is tried out by every shard before any of them takes it. A shard whose node is lost between
 the two is asked again until it has taken the change, or the client is told that some have and some
 have not; the same change again then brings the others after.
+
+The version of a game is the sum of those of its shards. Who wants a version gets it in each shard:
+one that has changed since refuses the change.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -17,14 +21,27 @@ from evenmatch.errors import JournalUnavailable, StaleVersion
 from evenmatch.server.cluster.ask_shards import Serve, ask_each_shard
 from evenmatch.server.cluster.joined_answers import WholeAnswer, well, worst
 from evenmatch.server.cluster.seat import Seat
-from evenmatch.server.http.responses import Receive, Scope, read_body
+from evenmatch.server.http.operator_routes import document_of
+from evenmatch.server.http.responses import Receive, Scope, header, read_body
+from evenmatch.server.http.ticket_routes import record_of
+from evenmatch.server.operations.versions import GAMELIFT, changeable
 
 AGAIN_SECONDS = 0.5
 TRIES = 20
 """Ten seconds: longer than a lease by default."""
-UNAVAILABLE = 503
+UNAVAILABLE, CONFLICT = 503, 409
 SUMMED = ("version", "expired", "left", "overdue")
 """What of a change is the sum of what it did in each shard."""
+
+
+@dataclass
+class _Change:
+    """A change of the configuration, with the version that it wants of each shard, if it does."""
+
+    scope: Scope
+    body: bytes
+    query: dict[str, str]
+    versions: dict[Seat, int] = field(default_factory=dict)
 
 
 class Configurations:
@@ -81,50 +98,106 @@ class Configurations:
     async def _put(self, scope: Scope, body: bytes) -> WholeAnswer:
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
         is_dry = query.get("dry_run", "0").lower() in ("1", "true")
-        wanted = query.pop("if_version", None)
-        if wanted is not None and wanted.isascii() and wanted.isdigit():
-            asked = {**scope, "method": "GET", "query_string": b""}
-            present = self._joined(await ask_each_shard(self._serve, self._seats, asked, b""))
-            if not present.is_well:
-                return present
-            version = present.value()["version"]
-            if version != int(wanted):
-                raise StaleVersion(
-                    f"version {version} of the configuration is in force, not {wanted}: look at "
-                    f"it with GET /v1/config and decide again",
-                    version=version,
-                )
-        elif wanted is not None:
-            query["if_version"] = wanted
-        tried = await self._ask(self._seats, scope, body, {**query, "dry_run": "1"})
-        if is_dry or worst([each for _, each in tried]) is not None:
-            return _changes(tried)
+        text = query.pop("if_version", None)
+        change = _Change(scope, body, query)
+        if text is not None:
+            wanted = record_of(text, "if_version")
+            present = await self._present(scope, self._seats)
+            if (bad := worst([each for _, each in present])) is not None:
+                return bad
+            change.versions = {seat: answer.value()["version"] for seat, answer in present}
+            if (version := sum(change.versions.values())) != wanted:
+                raise _stale(version, wanted)
+        tried = await self._ask(self._seats, change, {**query, "dry_run": "1"})
+        done = dict(tried)
+        if not is_dry and worst(list(done.values())) is None:
+            done = await self._bring(change)
+        if change.versions and any(each.status == CONFLICT for each in done.values()):
+            present = await self._present(scope, self._seats)
+            if (bad := worst([each for _, each in present])) is not None:
+                return bad
+            raise _stale(sum(each.value()["version"] for _, each in present), wanted)
+        return _changes(list(done.values()))
+
+    async def _bring(self, change: _Change) -> dict[Seat, WholeAnswer]:
+        """Bring a change into force in each shard, and return what each of them says.
+
+        Raises:
+            JournalUnavailable: Some do not answer.
+        """
         done: dict[Seat, WholeAnswer] = {}
+        unsure: dict[Seat, None] = {}
         for _ in range(TRIES):
             left = [seat for seat in self._seats if seat not in done]
-            told = await self._ask(left, scope, body, query)
-            done |= {seat: answer for seat, answer in told if answer.status != UNAVAILABLE}
-            if len(done) == len(self._seats):
-                return _changes(list(done.items()))
-            await asyncio.sleep(AGAIN_SECONDS)
+            # Of two changes that want the same version, each could win some shards if all were
+            # asked at once: the first shard decides between them.
+            asked = left[:1] if change.versions and not done else left
+            told = dict(await self._ask(asked, change, change.query))
+            for seat in [each for each in unsure if told[each].status == CONFLICT]:
+                told[seat] = await self._taken(seat, change, told[seat])
+            unsure = dict.fromkeys(
+                seat for seat, answer in told.items() if answer.status == UNAVAILABLE
+            )
+            done |= {seat: answer for seat, answer in told.items() if seat not in unsure}
+            is_refused = bool(change.versions) and worst(list(done.values())) is not None
+            if is_refused or len(done) == len(self._seats):
+                return done
+            if unsure:
+                await asyncio.sleep(AGAIN_SECONDS)
         raise JournalUnavailable(
             f"{len(done)} of {len(self._seats)} shards have taken the configuration, and the "
             f"others do not answer: send it again"
         )
 
+    async def _taken(self, seat: Seat, change: _Change, refused: WholeAnswer) -> WholeAnswer:
+        """Return the answer of a shard that refuses a version, and did not answer before.
+
+        The change itself may have made the version that it meets.
+        """
+        ((_, present),) = await self._present(change.scope, [seat])
+        if not present.is_well:
+            return present
+        state = present.value()
+        kind = (header(change.scope, b"content-type") or b"").decode("latin-1").lower()
+        # Up to a second for a megabyte, which the event loop has not got.
+        sent = changeable(await asyncio.to_thread(document_of, change.body, kind))
+        config = state["config"] or {}
+        kept = {GAMELIFT: config[GAMELIFT]} if GAMELIFT in config else {}
+        if kept | sent != config:
+            return refused
+        # It changes nothing any more, and says what there is.
+        change.versions[seat] = state["version"]
+        ((_, answer),) = await self._ask([seat], change, change.query)
+        return answer
+
+    async def _present(self, scope: Scope, seats: Sequence[Seat]) -> list[tuple[Seat, WholeAnswer]]:
+        asked = {**scope, "method": "GET", "query_string": b""}
+        return await ask_each_shard(self._serve, seats, asked, b"")
+
     async def _ask(
-        self, seats: Sequence[Seat], scope: Scope, body: bytes, query: Mapping[str, str]
+        self, seats: Sequence[Seat], change: _Change, query: Mapping[str, str]
     ) -> list[tuple[Seat, WholeAnswer]]:
-        text = urlencode(query).encode()
-        queries = dict.fromkeys(seats, text)
-        return await ask_each_shard(self._serve, seats, scope, body, queries)
+        queries = {}
+        for seat in seats:
+            version = change.versions.get(seat)
+            own = {} if version is None else {"if_version": str(version)}
+            queries[seat] = urlencode({**query, **own}).encode()
+        return await ask_each_shard(self._serve, seats, change.scope, change.body, queries)
 
 
-def _changes(answers: Sequence[tuple[Seat, WholeAnswer]]) -> WholeAnswer:
+def _stale(version: int, wanted: int) -> StaleVersion:
+    return StaleVersion(
+        f"version {version} of the configuration is in force, not {wanted}: look at it with GET "
+        f"/v1/config and decide again",
+        version=version,
+    )
+
+
+def _changes(answers: Sequence[WholeAnswer]) -> WholeAnswer:
     """Join what a change did in each shard."""
-    if (bad := worst([each for _, each in answers])) is not None:
+    if (bad := worst(answers)) is not None:
         return bad
-    told = [answer.value() for _, answer in answers]
+    told = [answer.value() for answer in answers]
     sums = {key: sum(each[key] for each in told) for key in SUMMED}
     return well(
         {

@@ -10,10 +10,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 
 from evenmatch.errors import JournalUnavailable
 from evenmatch.server.cluster.identity import NodeIdentity
-from evenmatch.server.http.responses import Headers, InvalidRequest, Receive, Scope, Send
+from evenmatch.server.http.responses import (
+    Disconnected,
+    Headers,
+    InvalidRequest,
+    Receive,
+    Scope,
+    Send,
+)
 from evenmatch.wire.http1 import Connection, Request, request_of
 
 FORWARDED = b"evenmatch-forwarded"
@@ -74,17 +82,41 @@ class Peer:
             nothing was sent back.
 
         Raises:
+            Disconnected: The client has left before the answer came.
             InvalidRequest: It is no request that can go on.
             JournalUnavailable: Nobody answers there; whether it was done, nobody knows.
         """
-        connection, status, headers = await self._asked(scope, body, about)
-        if status == 503 and (owner := headers.get(OWNER)):
-            self._keep(connection, is_whole=await _is_read(connection))
-            return owner.decode("latin-1")
-        is_whole = False
-        self._busy[connection] = None
+        # Before a connection is taken: one that cannot go on is no fault of the owner.
+        request = self._request(scope, body, about)
         leaving = asyncio.create_task(_until_gone(receive))
-        leaving.add_done_callback(lambda task: None if task.cancelled() else connection.close())
+        try:
+            connection, status, headers = await self._asked(request, body, leaving)
+            if status == 503 and (owner := headers.get(OWNER)):
+                self._keep(connection, is_whole=await _is_read(connection))
+                return owner.decode("latin-1")
+            await self._pass_back(connection, status, headers, send, leaving)
+        finally:
+            leaving.cancel()
+        return ""
+
+    async def _pass_back(
+        self,
+        connection: Connection,
+        status: int,
+        headers: dict[bytes, bytes],
+        send: Send,
+        leaving: asyncio.Task[None],
+    ) -> None:
+        """Send an answer on as it comes; the client sees if it is cut off."""
+        is_whole = is_over = False
+
+        def cut(_: object) -> None:
+            # Later another request may have it.
+            if not is_over:
+                connection.close()
+
+        self._busy[connection] = None
+        leaving.add_done_callback(cut)
         try:
             kept: Headers = [each for each in headers.items() if each[0] not in HOP_BY_HOP]
             if (length := headers.get(b"content-length")) is not None:
@@ -94,14 +126,12 @@ class Peer:
                 await send({"type": "http.response.body", "body": part, "more_body": True})
             is_whole = True
         except (OSError, ValueError):
-            # The client sees that the answer was cut off.
-            return ""
+            return
         finally:
-            leaving.cancel()
+            is_over = True
             del self._busy[connection]
             self._keep(connection, is_whole=is_whole)
         await send({"type": "http.response.body", "body": b""})
-        return ""
 
     def close(self) -> None:
         """Close all connections, and keep none from then on.
@@ -123,28 +153,39 @@ class Peer:
             connection.close()
 
     async def _asked(
-        self, scope: Scope, body: bytes, about: str
+        self, request: Request, body: bytes, leaving: asyncio.Task[None]
     ) -> tuple[Connection, int, dict[bytes, bytes]]:
-        """Return a connection with the head of its answer."""
-        # Before a connection is taken: one that cannot go on is no fault of the owner.
-        request = self._request(scope, body, about)
-        while True:
-            connection = await self._connection()
-            is_kept = connection.is_used
-            try:
-                connection.pass_on(request, body)
-                async with asyncio.timeout(ANSWER_SECONDS):
-                    status, headers = await connection.head()
-            except (OSError, ValueError, TimeoutError) as error:
-                connection.close()
-                if is_kept and scope["method"] in SAFE:
-                    # The owner had closed a connection that nobody used: the next one will do.
-                    continue
-                raise JournalUnavailable(UNKNOWN) from error
-            except asyncio.CancelledError:
-                connection.close()
-                raise
-            return connection, status, headers
+        """Return a connection with the head of its answer.
+
+        Raises:
+            Disconnected: The client has left; a change is asked for all the same, as a server does
+                that has it whole.
+        """
+        is_safe = request.method.decode() in SAFE
+        limit = asyncio.timeout(ANSWER_SECONDS)
+        if is_safe:
+            leaving.add_done_callback(lambda _: _end(limit))
+        try:
+            async with limit:
+                while True:
+                    connection = await self._connection()
+                    is_again = is_safe and connection.is_used
+                    try:
+                        connection.pass_on(request, body)
+                        return connection, *await connection.head()
+                    except ConnectionError:
+                        connection.close()
+                        # The owner had closed one that nobody used: the next one will do. One that
+                        # is silent is no such: it would be as silent over all the others.
+                        if not is_again:
+                            raise
+                    except BaseException:
+                        connection.close()
+                        raise
+        except (OSError, ValueError) as error:
+            if is_safe and leaving.done():
+                raise Disconnected from None
+            raise JournalUnavailable(UNKNOWN) from error
 
     async def _connection(self) -> Connection:
         while self._free:
@@ -190,6 +231,12 @@ async def _is_read(connection: Connection) -> bool:
     except (OSError, ValueError):
         return False
     return True
+
+
+def _end(limit: asyncio.Timeout) -> None:
+    """Let a time that is still running end now."""
+    with suppress(RuntimeError):
+        limit.reschedule(asyncio.get_running_loop().time())
 
 
 async def _until_gone(receive: Receive) -> None:

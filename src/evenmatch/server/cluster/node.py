@@ -20,7 +20,7 @@ from evenmatch.journals.base import Journal
 from evenmatch.model.shards import ShardPart
 from evenmatch.server.auth.authenticate import LOOK_EVERY, Authenticator
 from evenmatch.server.cluster.create_routing import CreateRouter, FrameResponder
-from evenmatch.server.cluster.forwarding import FORWARDED, OWNER, Peer
+from evenmatch.server.cluster.forwarding import FORWARDED, OWNER
 from evenmatch.server.cluster.frames import FrameLink, FrameServer
 from evenmatch.server.cluster.identity import NodeIdentity, PeerNote, Purpose, address_of, name_of
 from evenmatch.server.cluster.members import HELLO_EVERY, Members, Refusals
@@ -33,6 +33,7 @@ from evenmatch.server.cluster.peer_calls import (
     NodeStatus,
     ask_node,
 )
+from evenmatch.server.cluster.peers import Peers
 from evenmatch.server.cluster.router import GameRouter
 from evenmatch.server.cluster.seat import Role, Seat, SeatPlan
 from evenmatch.server.cluster.socket_relay import relay
@@ -41,6 +42,7 @@ from evenmatch.server.cluster.upgrade import finish_upgrade
 from evenmatch.server.http.responses import (
     Asgi,
     Disconnected,
+    Message,
     Receive,
     Scope,
     Send,
@@ -48,6 +50,7 @@ from evenmatch.server.http.responses import (
     give_up_on,
     header,
     headers_of,
+    internal_problem,
     problem_of,
     read_body,
     replay_body,
@@ -70,8 +73,6 @@ SUCCESSORS = 3
 """Nodes that are asked to take a shard from one that stops, one after the other."""
 LEAVING_SECONDS = 60.0
 """A node that stops asks for no lease any more."""
-LINK_AGAIN = 0.5
-"""Seconds until a connection for frames is tried again; creates take the longer way meanwhile."""
 CALM_SECONDS = 2.0
 """A shard that a node has just got is not given away before."""
 
@@ -120,9 +121,7 @@ class Node:
         origins = (origin for game in games for origin in game.settings.origins)
         self.origins = tuple(dict.fromkeys(origins))
         self._lease_seconds = games[0].shards[0].claim.seconds
-        self._peers: dict[tuple[str, int], Peer] = {}
-        self._links: dict[tuple[str, int], FrameLink] = {}
-        self._link_again: dict[tuple[str, int], float] = {}
+        self._peers = Peers(identity, lambda: self._owners)
         self._servers: dict[FrameServer, None] = {}
         self._front = CreateRouter(self, max(self._most.values()))
         self._frame_owner = FrameResponder(self._seats.get, self._answer_frame)
@@ -185,9 +184,8 @@ class Node:
             task.cancel()
         await asyncio.gather(*ending, return_exceptions=True)
         await asyncio.gather(*(seat.stop() for seat in self._seats.values()))
-        for peer in self._peers.values():
-            peer.close()
-        for each in (*self._links.values(), *self._servers):
+        await self._peers.stop()
+        for each in self._servers:
             each.close()
         for journal in dict.fromkeys(self._journals):
             await journal.close()
@@ -318,24 +316,7 @@ class Node:
     def link_to(self, seat: Seat) -> FrameLink | None:
         """Return a connection for frames to the owner of a shard, None while there is none."""
         place = self._identity.place_of(seat.holder)
-        if place is None:
-            return None
-        link = self._links.get(place)
-        if link is not None and not link.is_lost:
-            return link
-        now = asyncio.get_running_loop().time()
-        if now >= self._link_again.get(place, now):
-            self._link_again[place] = now + LINK_AGAIN
-            self._begin(self._open_link(place))
-        return None
-
-    async def _open_link(self, place: tuple[str, int]) -> None:
-        own = self._identity.owner
-        signed = self._identity.sign(own, own, purpose="frames")
-        link = await FrameLink.open(place, signed)
-        if link is not None:
-            self._links = {at: one for at, one in self._links.items() if not one.is_lost}
-            self._links[place] = link
+        return None if place is None else self._peers.link(place)
 
     async def route(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a client's request, wherever its shard is."""
@@ -373,8 +354,7 @@ class Node:
         """End streams and long polls, also those that other nodes answer."""
         for games in self._running:
             games.close()
-        for peer in self._peers.values():
-            peer.close()
+        self._peers.close()
 
     async def reload(self) -> None:
         """Read the files of configuration and of keys anew."""
@@ -419,12 +399,40 @@ class Node:
         """Answer one request, or have it answered."""
         if scope["type"] not in ("http", "websocket"):
             return
+        is_begun = False
+
+        async def noted(message: Message) -> None:
+            nonlocal is_begun
+            is_begun = True
+            await send(message)
+
         try:
-            await self._answer(scope, receive, send)
+            try:
+                await self._answer(scope, receive, noted)
+            except MatchmakingError as error:
+                if is_begun:
+                    raise
+                await refuse(scope, send, error)
         except Disconnected:
-            await give_up_on(send)
-        except MatchmakingError as error:
-            await refuse(scope, send, error)
+            if not is_begun:
+                await give_up_on(send)
+        except Exception as error:
+            if scope["type"] == "websocket" and isinstance(error, OSError):
+                # The client has left before it was taken in; uvicorn knows what that is.
+                raise
+            self._unexpected(error)
+            # Else the client has its answer already, or will see a cut stream.
+            if not is_begun:
+                told = denying(send) if scope["type"] == "websocket" else send
+                await send_body(told, 500, internal_problem())
+
+    def _unexpected(self, error: Exception) -> None:
+        """Count and log an error that is a fault of ours."""
+        running = (each for games in self._running for each in games.services)
+        if (services := next(running, None)) is not None:
+            services.metrics.unexpected(error, "node")
+        else:
+            log.error("unexpected_error", route="node", error=repr(error), exc_info=error)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         signed, path = header(scope, FORWARDED), scope["path"]
@@ -521,7 +529,7 @@ class Node:
             return
         body = await read_body(scope, receive, self._most[seat.about])
         for _ in range(TRIES):
-            peer = self._peer(self._place_of(seat))
+            peer = self._peers.peer(self._place_of(seat))
             other = await peer.answer(scope, receive, send, body, seat.about)
             if not other:
                 return
@@ -546,13 +554,10 @@ class Node:
             )
         return place
 
-    def _peer(self, place: tuple[str, int]) -> Peer:
-        if place not in self._peers:
-            used = {address_of(seat.holder) for seat in self._seats.values()}
-            for old in [each for each in self._peers if each not in used]:
-                self._peers.pop(old).close()
-            self._peers[place] = Peer(*place, self._identity)
-        return self._peers[place]
+    @property
+    def _owners(self) -> dict[tuple[str, int] | None, None]:
+        """Return where the other nodes are that own a shard, as far as they are known."""
+        return {self._identity.place_of(seat.holder): None for seat in self._seats.values()}
 
     @property
     def _is_ready(self) -> bool:

@@ -35,6 +35,8 @@ from evenmatch.server.http.responses import (
     replay_body,
     send_body,
 )
+from evenmatch.server.http.ticket_routes import record_of
+from evenmatch.wire.tickets import BAD
 
 CREATE, STREAM, CONFIG = ("POST", "/v1/tickets"), "/v1/stream", "/v1/config"
 GAMELIFT = ("/service/GameLift/", "/v1/gamelift/")
@@ -198,14 +200,14 @@ class GameRouter:
         if len(seats) == 1:
             return seats[0]
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        given = dict(query).get("part", "0")
-        if not (given.isascii() and given.isdigit() and int(given) < len(seats)):
+        number = record_of(dict(query).get("part", "0"), "part")
+        if number >= len(seats):
             raise InvalidRequest(
-                f"part must be from 0 to {len(seats) - 1}, got {given[:64]!r}", where="/part"
+                f"part must be from 0 to {len(seats) - 1}, got {number}", where="/part"
             )
         left = [each for each in query if each[0] != "part"]
         scope["query_string"] = urlencode(left).encode()
-        return seats[int(given)]
+        return seats[number]
 
     def _parts_of(self, path: str) -> tuple[Seat, ...]:
         """Return all parts of the queue that a request would change."""
@@ -244,7 +246,7 @@ class GameRouter:
         """
         try:
             named = msgspec.json.decode(body, type=_CreatePlace)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except BAD:
             return self._first
         known = [name for name in named.queues if name in self._by_queue] or [self._default]
         places = dict.fromkeys(self._by_queue[name] for name in known)
@@ -258,7 +260,7 @@ class GameRouter:
         body, receive = came
         try:
             items = msgspec.json.decode(body, type=list[msgspec.Raw])
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except BAD:
             items = []
         places: dict[Seat, list[int]] = {}
         refused: dict[int, InvalidTicket] = {}

@@ -30,6 +30,7 @@ from evenmatch.server.http.responses import (
 )
 from evenmatch.server.http.sockets import CUT, denying
 from evenmatch.wire.live import FollowTickets
+from evenmatch.wire.tickets import BAD
 
 WAITING_MAX = 64
 """Messages of a client that wait for one shard."""
@@ -125,7 +126,7 @@ class ManySockets:
         """Return what a message says to each shard."""
         try:
             command = msgspec.json.decode(message.get("text") or "", type=FollowTickets)
-        except msgspec.MsgspecError:
+        except BAD:
             return {self._first: message}
         if command.after < 0 or not (command.follow or command.unfollow):
             return {self._first: message}

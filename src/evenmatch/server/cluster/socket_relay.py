@@ -11,13 +11,21 @@ import asyncio
 from contextlib import suppress
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
+from websockets.exceptions import ConnectionClosed, InvalidStatus, InvalidURI, WebSocketException
 from websockets.http11 import USER_AGENT
 from websockets.protocol import State
 from websockets.typing import Subprotocol
 
 from evenmatch.errors import JournalUnavailable
-from evenmatch.server.http.responses import Headers, Receive, Scope, Send, header, send_body
+from evenmatch.server.http.responses import (
+    Headers,
+    InvalidRequest,
+    Receive,
+    Scope,
+    Send,
+    header,
+    send_body,
+)
 from evenmatch.server.http.sockets import CUT, denying
 
 OPEN_SECONDS = 5.0
@@ -52,6 +60,7 @@ async def relay(
         signed: What says that this node hands the client on.
 
     Raises:
+        InvalidRequest: It names a host or a path that cannot stand in an address.
         JournalUnavailable: Nobody answers there.
     """
     if (await receive())["type"] != "websocket.connect":
@@ -67,6 +76,10 @@ async def relay(
         ]
         await send_body(denying(send), response.status_code, bytes(response.body or b""), headers)
         return
+    except (ValueError, InvalidURI):
+        raise InvalidRequest(
+            "the path or the Host header of this WebSocket cannot go on to the node that answers"
+        ) from None
     except (OSError, TimeoutError, WebSocketException) as error:
         raise JournalUnavailable(
             "the node that answers cannot be reached; another one takes over within seconds: "

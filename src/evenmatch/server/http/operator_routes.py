@@ -45,7 +45,7 @@ class OperatorRoutes:
         body = await read_body(request.scope, request.receive, BYTES_MAX)
         kind = (header(request.scope, b"content-type") or b"").decode("latin-1").lower()
         # Up to a second for a megabyte, which the event loop has not got.
-        document = await asyncio.to_thread(_document_of, body, kind)
+        document = await asyncio.to_thread(document_of, body, kind)
         changed = await self._controls.change(
             document, by=_name_of(request), dry_run=dry_run, if_version=version
         )
@@ -100,7 +100,7 @@ class OperatorRoutes:
         return json(DrainState(drain.is_on, drain.waiting, drain.seconds_left))
 
 
-def _document_of(body: bytes, kind: str) -> dict[str, Any]:
+def document_of(body: bytes, kind: str) -> dict[str, Any]:
     """Return the keys of a configuration that came as JSON or TOML.
 
     Raises:
