@@ -1,6 +1,7 @@
 """A node of a cluster, in front of games that do what a test says."""
 
 import asyncio
+import io
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,6 +9,7 @@ from typing import Any, cast
 
 import msgspec
 import pytest
+import structlog
 
 from evenmatch.config.server import ServerLimits, ServerSettings
 from evenmatch.errors import InvalidTicket, JournalUnavailable
@@ -18,11 +20,20 @@ from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.cluster.ask_shards import Serve, whole_answer
 from evenmatch.server.cluster.create_routing import _CreateBody, submit_create
 from evenmatch.server.cluster.forwarding import FORWARDED
+from evenmatch.server.cluster.greetings import digest_of
 from evenmatch.server.cluster.identity import NodeIdentity
 from evenmatch.server.cluster.node import GamePlan, Node
-from evenmatch.server.cluster.peer_calls import FINISH_PATH, NODE_PATHS, PREPARE_PATH
+from evenmatch.server.cluster.peer_calls import (
+    FINISH_PATH,
+    NODE_PATHS,
+    OTHER_CLUSTER,
+    PREPARE_PATH,
+    STATUS_PATH,
+    NodeAnswer,
+    NodeStatus,
+)
 from evenmatch.server.cluster.router import GameRouter
-from evenmatch.server.cluster.seat import Seat, SeatPlan
+from evenmatch.server.cluster.seat import Seat, SeatPlan, ShardDrain
 from evenmatch.server.cluster.sharded_sockets import ManySockets
 from evenmatch.server.cluster.socket_relay import relay
 from evenmatch.server.cluster.tenants import Tenants
@@ -31,12 +42,14 @@ from evenmatch.server.http.app import App
 from evenmatch.server.http.responses import (
     BodyTooLarge,
     InvalidRequest,
+    encode,
     read_body,
     send_body,
 )
 from evenmatch.server.runtime.games import Games
 from evenmatch.server.runtime.lease_keeping import Claim
-from evenmatch.wire.tickets import decode_create
+from evenmatch.server.runtime.logs import log
+from evenmatch.wire.tickets import Problem, decode_create
 from tests.callers import Site, with_site
 from tests.unit.server.test_cluster_seats import PlayedGame
 from tests.waiting import turns, until
@@ -143,7 +156,7 @@ def test_node_started_anew_hands_nothing_on_to_its_own_address(
     async def scene(running: Node) -> None:
         seat = next(iter(running._seats.values()))
         await until(lambda: seat.holder == holder, "who has the lease")
-        assert running._is_ready == (status == 200)
+        assert (running._unready is None) == (status == 200)
         answer = await asked(running, "/v1/tickets/x")
         assert (answer.status, why in answer.body.decode()) == (503, True), answer
         if status == 503:
@@ -508,3 +521,143 @@ def test_node_that_leaves_waits_for_a_hand_over_under_way() -> None:
         assert await handing
 
     with_node(scene)
+
+
+def status_of(name: str, **more: Any) -> NodeStatus:
+    """Return what another node says that holds no shard."""
+    return NodeStatus(name, "standing_by", "", "", 30.0, owns_as=f"{name}/1@127.0.0.1:2", **more)
+
+
+def greeted_by(monkeypatch: pytest.MonkeyPatch, answer: Callable[[], NodeAnswer | None]) -> None:
+    """Let every other node answer that way, each second a hundred times."""
+
+    async def answer_of_node(*_: Any) -> NodeAnswer | None:
+        return answer()
+
+    module = "evenmatch.server.cluster"
+    monkeypatch.setattr(f"{module}.greetings.answer_of_node", answer_of_node)
+    monkeypatch.setattr(f"{module}.node.HELLO_EVERY", 0.01)
+
+
+def test_node_whose_key_differs_is_not_ready_and_asks_for_no_shard(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    journal = MemoryJournal()
+    asyncio.run(journal.lease("s0", "b/1@127.0.0.1:2", 60.0))
+    refusal = NodeAnswer(503, encode(Problem(OTHER_CLUSTER, "another key")))
+    answers = [refusal]
+    greeted_by(monkeypatch, lambda: answers[-1])
+    told = io.StringIO()
+    monkeypatch.setattr(log, "_logger", structlog.PrintLogger(told))
+
+    async def scene(running: Node) -> None:
+        (seat,) = running._seats.values()
+        await until(lambda: running._greetings.is_estranged, "the refusal")
+        ready = await asked(running, "/readyz")
+        assert ready.status == 503
+        assert b"the same cluster key" in ready.body
+        await journal.lease("s0", "b/1@127.0.0.1:2", 0.001)
+        await asyncio.sleep(0.5)
+        assert seat.present is None, "it took a shard that nobody could reach through it"
+        answers.append(NodeAnswer(200, encode(status_of("b"))))
+        await until(lambda: not running._greetings.is_estranged, "a greeting")
+        await until(lambda: seat.present is not None, "the lease")
+        assert running._unready is None
+
+    with_node(scene, journal=journal)
+    assert told.getvalue().count("node_refused") == 1
+    assert told.getvalue().count("node_greeted") == 1
+
+
+def test_node_refuses_a_stranger_with_a_code_and_tells_of_it_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = io.StringIO()
+    monkeypatch.setattr(log, "_logger", structlog.PrintLogger(told))
+    stranger = NodeIdentity("b", "127.0.0.1:2", b"another secret of a cluster", "00")
+
+    async def scene(running: Node) -> None:
+        for _ in range(3):
+            signed = stranger.sign("0", stranger.owner, purpose="nodes")
+            answer = await asked(running, STATUS_PATH, signed=signed)
+            assert (answer.status, answer.value()["error"]) == (503, OTHER_CLUSTER)
+        answer = await asked(running, "/v1/queues", signed=stranger.sign("1.2.3.4", "/s0"))
+        assert answer.status == 503
+        assert "cluster key" in answer.value()["message"]
+
+    with_node(scene)
+    assert told.getvalue().count("other_node_refused") == 1
+
+
+@pytest.mark.parametrize(
+    ("configured", "count"),
+    [(digest_of("another"), 1), ("0.0.1:abc", 0), ("", 0), (None, 0)],
+)
+def test_node_of_another_config_is_named_once(
+    configured: str | None, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = io.StringIO()
+    monkeypatch.setattr(log, "_logger", structlog.PrintLogger(told))
+
+    async def scene(running: Node) -> None:
+        theirs = running._greetings.configured if configured is None else configured
+        for _ in range(3):
+            running._greetings._hear(status_of("b", configured=theirs), 0)
+
+    with_node(scene)
+    assert told.getvalue().count("node_has_another_config") == count
+
+
+def test_node_ends_only_when_the_shards_of_all_nodes_have_drained(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    journal = MemoryJournal()
+    other = "b/1@127.0.0.1:2"
+    asyncio.run(journal.lease("s1", other, 60.0))
+    drains: list[ShardDrain] = []
+    greeted_by(monkeypatch, lambda: NodeAnswer(200, encode(status_of("b", drains=tuple(drains)))))
+
+    async def main() -> None:
+        start = cast(Callable[[], Games], PlayedGame)
+        seats = [SeatPlan("", Claim(name, IDENTITY.owner, 30.0), journal, start) for name in SHARDS]
+        parts = [ShardPart(name, (name,), (name,)) for name in SHARDS]
+        plan = GamePlan("", tuple(seats), tuple(parts), ServerSettings())
+        running = Node(IDENTITY, [plan], Tenants({"": Accounts(ServerSettings())}))
+        await running.start()
+        first, second = running._seats.values()
+        await until(lambda: first.present is not None and second.holder == other, "the leases")
+        game = cast(Any, first.games)
+        game.drain_left, game.is_drained = 0.0, True
+        drains.append(ShardDrain("/s1", 60.0, False))
+        await asyncio.sleep(0.2)
+        assert not running._ended.is_set(), "somebody still waits at the other node"
+        drains[:] = [ShardDrain("/s1", 30.0, True)]
+        await running.over()
+        # It gives nothing to a node that would take tickets for it again.
+        await running.leave()
+        assert first.present is not None
+        await running.stop()
+
+    asyncio.run(main())
+
+
+SHARDS = ("s0", "s1")
+
+
+def test_requests_say_that_the_journal_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evenmatch.server.cluster.node.HOLD_SECONDS", 0.01)
+
+    class Away(MemoryJournal):
+        async def lease(self, shard: str, owner: str, ttl: float) -> int:
+            raise JournalUnavailable("nobody answers at postgresql://secret.example")
+
+    async def scene(running: Node) -> None:
+        (seat,) = running._seats.values()
+        await until(lambda: seat.is_cut_off, "the outage")
+        for path in ("/v1/tickets/s0-1", "/readyz"):
+            answer = await asked(running, path)
+            assert answer.status == 503
+            assert b"the journal cannot be reached" in answer.body
+            assert b"secret.example" not in answer.body
+
+    with_node(scene, journal=Away())

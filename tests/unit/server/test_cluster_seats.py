@@ -19,11 +19,12 @@ from evenmatch.server.cluster.seat import (
     UNTRUSTED_SECONDS_MAX,
     Seat,
     SeatPlan,
+    ShardDrain,
 )
 from evenmatch.server.runtime.games import Games
 from evenmatch.server.runtime.lease_keeping import Claim
 from evenmatch.server.runtime.logs import log
-from tests.waiting import until
+from tests.waiting import turns, until
 
 OWNER, OTHER = "a/1@h:1", "b/1@h:2"
 LEASE = 30.0
@@ -45,7 +46,9 @@ class PlayedGame:
         self.gate = SimpleNamespace(is_keyed=False, look=lambda: None)
         self.may_answer = True
         self.is_given_up = False
-        self.drained = asyncio.Event()
+        self.is_lost = asyncio.Event()
+        self.is_drained = False
+        self.drain_left: float | None = None
         self.saved = self.looks = 0
         self.unreadable: Exception | None = None
         self.not_followed: Exception | None = None
@@ -76,8 +79,11 @@ class PlayedGame:
     async def raise_format(self) -> None:
         self.services[0].runtime.format = FORMAT
 
-    async def over(self) -> None:
-        await self.drained.wait()
+    async def given_up(self) -> None:
+        await self.is_lost.wait()
+
+    def drain(self, seconds: float) -> None:
+        self.drain_left = seconds
 
     def close(self) -> None:
         pass
@@ -164,7 +170,7 @@ def test_hand_over_ends_even_if_the_game_cannot_be_stopped() -> None:
     with_seat(lambda: PlayedGame(stuck=OSError("the disk is gone")), scene)
 
 
-def test_shard_that_has_drained_is_not_handed_over() -> None:
+def test_shard_that_has_drained_stays_and_can_take_tickets_again() -> None:
     game: list[PlayedGame] = []
 
     def start() -> PlayedGame:
@@ -174,12 +180,79 @@ def test_shard_that_has_drained_is_not_handed_over() -> None:
     async def scene(seat: Seat, journal: MemoryJournal, life: "asyncio.Task[None]") -> None:
         del journal
         await until(lambda: seat.present is not None, "the lease")
-        game[-1].drained.set()
-        await life
-        assert seat.is_drained
-        assert await seat.hand_over(OTHER) is False
+        assert (seat.drain, seat.is_drained) == (None, False)
+        game[-1].drain_left, game[-1].is_drained = 0.0, True
+        assert seat.drain == ShardDrain("/s0", 0.0, True)
+        await turns()
+        assert seat.present is not None
+        assert not life.done()
+        game[-1].drain_left, game[-1].is_drained = None, False
+        assert (seat.drain, seat.is_drained) == (None, False)
 
     with_seat(start, scene)
+
+
+def test_whoever_takes_over_goes_on_with_a_drain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evenmatch.server.cluster.seat.ASK_EVERY", 0.01)
+    game: list[PlayedGame] = []
+
+    def start() -> PlayedGame:
+        game.append(PlayedGame())
+        return game[-1]
+
+    async def main() -> None:
+        journal = MemoryJournal()
+        await journal.lease("s0", OTHER, 60.0)
+        plan = SeatPlan("", Claim("s0", OWNER, LEASE), journal, cast(Callable[[], Games], start))
+        seat = Seat(plan, lambda: 0.0, lambda: None)
+        life = asyncio.create_task(seat.live())
+        await until(lambda: seat.holder == OTHER, "who has it")
+        seat.hear_drain(ShardDrain("/s0", 5.0, True))
+        assert seat.is_drained
+        seat.hear_drain(None)
+        assert not seat.is_drained
+        seat.hear_drain(ShardDrain("/s0", 120.0, False))
+        assert not seat.is_drained
+        await journal.lease("s0", OTHER, 0.001)
+        await until(lambda: seat.present is not None, "the lease")
+        left = game[-1].drain_left
+        assert left is not None
+        assert 60.0 < left <= 120.0
+        # What it heard before counts no more: it is the owner who says it now.
+        seat.hear_drain(ShardDrain("/s0", 5.0, True))
+        assert not seat.is_drained
+        life.cancel()
+        await asyncio.gather(life, return_exceptions=True)
+
+    asyncio.run(main())
+
+
+def test_journal_that_does_not_answer_is_told_once_and_when_it_is_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("evenmatch.server.cluster.seat.ASK_EVERY", 0.001)
+    told = io.StringIO()
+    monkeypatch.setattr(log, "_logger", structlog.PrintLogger(told))
+
+    async def scene(seat: Seat, journal: MemoryJournal, _: Any) -> None:
+        await until(lambda: seat.present is not None, "the lease")
+        asked = 0
+
+        async def away(*_: object) -> int:
+            nonlocal asked
+            asked += 1
+            raise JournalUnavailable("the journal is away")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(journal, "lease", away)
+            cast(Any, seat.games).is_lost.set()
+            await until(lambda: asked > 20, "questions")
+            assert seat.is_cut_off
+        await until(lambda: not seat.is_cut_off, "its answer")
+
+    with_seat(PlayedGame, scene)
+    lines = told.getvalue()
+    assert (lines.count("lease_not_asked"), lines.count("journal_answers_again")) == (1, 1)
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,21 @@ def test_it_can_be_taken_back_until_it_is_over() -> None:
     play(scene)
 
 
+def test_it_can_be_taken_back_where_it_is_over_and_the_server_has_not_stopped() -> None:
+    async def scene(parts: Services) -> None:
+        await enqueue(parts, "ada")
+        parts.drain.begin(0.01)
+        await parts.drain.over.wait()
+        parts.drain.end()
+        assert not parts.drain.is_on
+        assert not parts.drain.over.is_set()
+        await enqueue(parts, "bob")
+        parts.drain.begin(1_000.0)
+        await parts.drain.over.wait()
+
+    play(scene)
+
+
 def test_nobody_watches_a_game_that_has_stopped() -> None:
     async def scene(parts: Services) -> None:
         await enqueue(parts, "ada")

@@ -7,9 +7,8 @@ wait a moment, and then get a 503 with the time after which to come again.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Sequence
-from contextlib import suppress
-from typing import Any
 
 import msgspec
 
@@ -22,11 +21,13 @@ from evenmatch.server.auth.authenticate import LOOK_EVERY, Authenticator
 from evenmatch.server.cluster.create_routing import CreateRouter, FrameResponder
 from evenmatch.server.cluster.forwarding import FORWARDED, OWNER
 from evenmatch.server.cluster.frames import FrameLink, FrameServer
+from evenmatch.server.cluster.greetings import Greetings, digest_of
 from evenmatch.server.cluster.identity import NodeIdentity, PeerNote, Purpose, address_of, name_of
-from evenmatch.server.cluster.members import HELLO_EVERY, Members, Refusals
+from evenmatch.server.cluster.members import HELLO_EVERY, Refusals
 from evenmatch.server.cluster.peer_calls import (
     FINISH_PATH,
     NODE_PATHS,
+    OTHER_CLUSTER,
     PREPARE_PATH,
     STATUS_PATH,
     TAKE_PATH,
@@ -62,6 +63,8 @@ from evenmatch.server.runtime.games import Games
 from evenmatch.server.runtime.logs import log
 from evenmatch.wire.tickets import Problem
 
+ESTRANGED = "give all nodes the same cluster key, and set their clocks to within a minute"
+JOURNAL_AWAY = "no node answers, because the journal cannot be reached: try again in a second"
 HEALTH_PATH, READY_PATH = "/healthz", "/readyz"
 HOLD_SECONDS = 0.8
 """For how long a request waits while a shard goes from one node to another."""
@@ -73,6 +76,8 @@ SUCCESSORS = 3
 """Nodes that are asked to take a shard from one that stops, one after the other."""
 LEAVING_SECONDS = 60.0
 """A node that stops asks for no lease any more."""
+DRAINED_LOOKS = 2
+"""Greetings for which a node with nothing left to do goes on, so that the others hear of it."""
 CALM_SECONDS = 2.0
 """A shard that a node has just got is not given away before."""
 
@@ -105,7 +110,6 @@ class Node:
     def __init__(self, identity: NodeIdentity, games: Sequence[GamePlan], tenants: Tenants) -> None:
         self._identity = identity
         self._tenants = tenants
-        self._members = Members(identity.owner, lambda: asyncio.get_running_loop().time())
         self._refusals = Refusals(lambda: asyncio.get_running_loop().time())
         self._seats: dict[str, Seat] = {}
         self._most: dict[str, int] = {}
@@ -120,6 +124,9 @@ class Node:
             self._routers[game.tenant] = GameRouter(seats, game.parts, self.serve, most)
         origins = (origin for game in games for origin in game.settings.origins)
         self.origins = tuple(dict.fromkeys(origins))
+        runs = [(game.tenant, game.parts, game.settings) for game in games]
+        self._greetings = Greetings(identity, self._seats, digest_of(runs))
+        self._members = self._greetings.members
         self._lease_seconds = games[0].shards[0].claim.seconds
         self._peers = Peers(identity, lambda: self._owners)
         self._servers: dict[FrameServer, None] = {}
@@ -128,7 +135,6 @@ class Node:
         self._ended = asyncio.Event()
         self._is_leaving = False
         self._tasks: list[asyncio.Task[None]] = []
-        self._closing: dict[asyncio.Task[Any], None] = {}
 
     # The life of a node
 
@@ -149,8 +155,7 @@ class Node:
             self._ended.set()
 
     def _seat_ended(self, task: asyncio.Task[None]) -> None:
-        left = (seat for seat in self._seats.values() if seat.is_held and not seat.is_drained)
-        if _has_failed(task, "life of a shard") or next(left, None) is None:
+        if _has_failed(task, "life of a shard"):
             self._ended.set()
 
     async def watch(self) -> None:
@@ -171,15 +176,19 @@ class Node:
         Without another node this one answers until it stops.
         """
         self._is_leaving = True
+        if self._is_drained:
+            # Nobody is to take tickets for them again.
+            return
         for seat in self._seats.values():
             for _ in range(SUCCESSORS):
                 await seat.handed_over()
-                if seat.present is not None and not seat.is_drained:
+                if seat.present is not None:
                     await self._give(seat, self._members.idlest())
 
     async def stop(self) -> None:
         """Stop, and give what leases are left to whoever comes first."""
-        ending = (*self._tasks, *self._closing)
+        await self._greetings.stop()
+        ending = self._tasks
         for task in ending:
             task.cancel()
         await asyncio.gather(*ending, return_exceptions=True)
@@ -199,50 +208,28 @@ class Node:
     def _reluctance(self) -> float:
         if self._is_leaving:
             return LEAVING_SECONDS
+        if self._greetings.is_estranged and not self._held:
+            return math.inf
         return self._members.reluctance(self._held, total=len(self._seats))
 
     async def _greet(self) -> None:
         """Tell other nodes of this one, and give a shard to one that has less, for ever."""
+        drained_looks = 0
         while not self._is_leaving:
-            owners = dict.fromkeys(each.owner for each in self._members.alive)
-            owners |= dict.fromkeys(seat.holder for seat in self._seats.values())
-            await asyncio.gather(*(self._hello(each) for each in owners))
+            await self._greetings.greet(self._held)
             await self._level()
+            drained_looks = drained_looks + 1 if self._is_drained else 0
+            # The others are to hear of it first: they would take the shards over, and go on.
+            if drained_looks > (DRAINED_LOOKS if self._members.alive else 0):
+                log.warning("node_drained", consequence="it stops")
+                self._ended.set()
+                return
             await asyncio.sleep(HELLO_EVERY)
 
-    async def _hello(self, owner: str) -> None:
-        place = self._identity.place_of(owner)
-        if place is None:
-            return
-        own = self._identity.owner
-        signed = self._identity.sign(str(self._held), own, purpose="nodes")
-        body = await ask_node(place, "GET", STATUS_PATH, signed)
-        if body is None:
-            return
-        try:
-            status = msgspec.json.decode(body, type=NodeStatus)
-        except msgspec.MsgspecError:
-            return
-        if status.leaving:
-            self._members.forget(status.owns_as)
-            return
-        self._members.hear(
-            status.owns_as, sum(each.role != "standing_by" for each in status.shards)
-        )
-        for each in status.shards:
-            # Who asks for no lease now learns here who has it.
-            seat = self._seats.get(f"{each.tenant}/{each.shard}")
-            if seat is not None and seat.is_unfit and each.role == "answering":
-                seat.note(status.owns_as)
-        for other in status.others:
-            if all(other != each.owner for each in self._members.alive):
-                with suppress(RuntimeError):
-                    self._begin(self._hello(other))
-
-    def _begin(self, work: Any) -> None:
-        task = asyncio.create_task(work)
-        self._closing[task] = None
-        task.add_done_callback(self._closing.pop)
+    @property
+    def _is_drained(self) -> bool:
+        """Return whether all shards of all games have drained, here or at other nodes."""
+        return all(seat.is_drained for seat in self._seats.values())
 
     async def _level(self) -> None:
         """Give a shard away where another node has two less."""
@@ -393,6 +380,8 @@ class Node:
             tuple(each.owner for each in self._members.alive),
             self._is_leaving,
             FORMAT,
+            tuple(drain for seat in self._seats.values() if (drain := seat.drain) is not None),
+            self._greetings.configured,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -441,10 +430,11 @@ class Node:
         note = None if signed is None else self._identity.note_of(signed, purpose=purpose)
         if signed is not None and note is None:
             # Nodes that do not know each other would hand it on for ever.
-            raise JournalUnavailable(
-                "a node with another cluster key, or another clock, handed this on: give all nodes "
-                "the same key, and set their clocks to within a minute"
-            )
+            self._greetings.refused(str((scope.get("client") or ("",))[0]))
+            if is_for_nodes and scope["type"] == "http":
+                await send_body(send, 503, encode(Problem(OTHER_CLUSTER, ESTRANGED)))
+                return
+            raise JournalUnavailable(f"{ESTRANGED}: a node that differs handed this on")
         if is_for_nodes and (scope["type"] != "http" or note is None):
             # Never handed on: the owner would take it for this node's own question.
             told = denying(send) if scope["type"] == "websocket" else send
@@ -456,8 +446,8 @@ class Node:
             await self._answer_node(scope, receive, send, note)
         elif path == HEALTH_PATH:
             await send_body(send, 200, encode({"status": "ok"}))
-        elif path == READY_PATH and not self._is_ready:
-            await send_body(send, 503, encode({"status": "not ready"}))
+        elif path == READY_PATH and (reason := self._unready) is not None:
+            await send_body(send, 503, encode({"status": "not ready", "reason": reason}))
         elif path == READY_PATH and len(self._seats) > 1:
             await send_body(send, 200, encode({"status": "ready"}))
         else:
@@ -509,7 +499,11 @@ class Node:
             named = (OWNER, seat.holder.encode("latin-1"))
             await send_body(send, status, encode(problem), [*headers_of(error), named])
             return
-        raise JournalUnavailable("this node does not answer now; another one will in a second")
+        raise JournalUnavailable(
+            JOURNAL_AWAY
+            if seat.is_cut_off
+            else "this node does not answer now; another one will in a second"
+        )
 
     async def serve(self, seat: Seat, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a client's request for a shard, here or at its owner.
@@ -550,7 +544,9 @@ class Node:
         place = self._identity.place_of(seat.holder)
         if place is None:
             raise JournalUnavailable(
-                "no node answers now; one takes over within seconds: try again"
+                JOURNAL_AWAY
+                if seat.is_cut_off
+                else "no node answers now; one takes over within seconds: try again"
             )
         return place
 
@@ -560,15 +556,18 @@ class Node:
         return {self._identity.place_of(seat.holder): None for seat in self._seats.values()}
 
     @property
-    def _is_ready(self) -> bool:
-        """Return whether requests for all shards can be answered through this node."""
+    def _unready(self) -> str | None:
+        """Return why requests for some shard cannot be answered through this node, or None."""
+        if self._greetings.is_estranged and not self._held:
+            return ESTRANGED
         for seat in self._seats.values():
             games = seat.present
             if games is None and self._identity.place_of(seat.holder) is None:
-                return False
+                shard = seat.claim.shard
+                return JOURNAL_AWAY if seat.is_cut_off else f"no node answers for shard {shard}"
             if games is not None and any(each.runtime.unready for each in games.services):
-                return False
-        return True
+                return f"shard {seat.claim.shard} is not ready; its node's log says why"
+        return None
 
 
 def _has_failed(task: asyncio.Task[None], what: str) -> bool:

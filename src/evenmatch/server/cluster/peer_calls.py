@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from typing import NamedTuple
 
 import msgspec
 
 from evenmatch.server.cluster.forwarding import FORWARDED
-from evenmatch.server.cluster.seat import Role, SeatStatus
+from evenmatch.server.cluster.seat import Role, SeatStatus, ShardDrain
 from evenmatch.wire.http1 import Connection
 
 STATUS_PATH = "/v1/cluster"
@@ -18,6 +19,8 @@ NODE_PATHS = frozenset({STATUS_PATH, PREPARE_PATH, TAKE_PATH, FINISH_PATH})
 
 An address proves nothing: behind a proxy on the same machine all clients come from there.
 """
+OTHER_CLUSTER = "other_cluster"
+"""Code of the error with which a node refuses one of another cluster key, or another clock."""
 SECONDS = 1.0
 BYTES_MAX = 1_000_000
 
@@ -36,6 +39,8 @@ class NodeStatus(msgspec.Struct, frozen=True):
         others: The same of the other nodes that it has heard of lately.
         leaving: Whether it is about to stop.
         format: The newest record format that it knows; 0 for a version that does not say it.
+        drains: Which of its shards drain.
+        configured: Tells its CONFIG from others; empty for a version that does not say it.
     """
 
     node: str
@@ -48,12 +53,29 @@ class NodeStatus(msgspec.Struct, frozen=True):
     others: tuple[str, ...] = ()
     leaving: bool = False
     format: int = 0
+    drains: tuple[ShardDrain, ...] = ()
+    configured: str = ""
+
+
+class NodeAnswer(NamedTuple):
+    """What a node answers another one."""
+
+    status: int
+    body: bytes
 
 
 async def ask_node(
     place: tuple[str, int], method: str, path: str, signed: bytes, seconds: float = SECONDS
 ) -> bytes | None:
-    """Return the answer of a node, None if it gives no good one in time.
+    """Return what a node answers, None if it gives no good answer in time; see `answer_of_node`."""
+    answer = await answer_of_node(place, method, path, signed, seconds)
+    return answer.body if answer is not None and answer.status == 200 else None
+
+
+async def answer_of_node(
+    place: tuple[str, int], method: str, path: str, signed: bytes, seconds: float = SECONDS
+) -> NodeAnswer | None:
+    """Return the answer of a node, None if it gives none in time.
 
     Args:
         place: Its host and port.
@@ -77,4 +99,4 @@ async def ask_node(
                 connection.close()
     except (OSError, ValueError, TimeoutError):
         return None
-    return answer.body if answer.status == 200 else None
+    return NodeAnswer(answer.status, answer.body)

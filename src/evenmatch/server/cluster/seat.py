@@ -8,6 +8,7 @@ A node has a seat for each shard of each game, and answers from those whose leas
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Literal, NamedTuple
@@ -33,6 +34,8 @@ UNFIT_SECONDS_MAX = 60.0
 """The longest that a node lets others try that could not recover, again and again."""
 UNTRUSTED_SECONDS, UNTRUSTED_SECONDS_MAX = 60.0, 1_800.0
 """For how long such a node takes the shard from no healthy one, at first and at most."""
+TELL_AGAIN_SECONDS = 60.0
+"""Seconds before the log tells again that the journal does not answer."""
 FOLLOW_EVERY = 0.5
 """Seconds between two looks at what the owner has written."""
 Role = Literal["standing_by", "recovering", "answering"]
@@ -62,6 +65,20 @@ class SeatStatus(msgspec.Struct, frozen=True):
     format: int | None = None
 
 
+class ShardDrain(msgspec.Struct, frozen=True):
+    """A shard that takes no new tickets.
+
+    Args:
+        shard: Its name among nodes.
+        seconds_left: Until the drain is over at the latest.
+        is_over: Whether nobody waits any more, or the time is over.
+    """
+
+    shard: str
+    seconds_left: float
+    is_over: bool
+
+
 class SeatPlan(NamedTuple):
     """What a seat runs.
 
@@ -84,7 +101,7 @@ class Seat:
     Args:
         plan: What it is for.
         reluctance: Returns the seconds by which this node waits longer before it asks again; more
-            than 0 where others have less to do.
+            than 0 where others have less to do, and infinite where it is to ask no more.
         look: Reads changed files of keys, for all shards of a game.
     """
 
@@ -97,13 +114,15 @@ class Seat:
         self.holder = ""
         self.since = 0.0
         """When it began to answer, by the loop's clock."""
-        self.is_drained = False
+        # Until when the owner drains the shard, by the loop's clock, and whether that is over.
+        self._drain_heard: tuple[float, bool] | None = None
         self._journal = plan.journal
         self._start = plan.start
         self._reluctance = reluctance
         self._games: Games | None = None
         self._is_recovering = False
         self._successor: str | None = None
+        self._outage_told_at: float | None = None
         self._hurry_until = self._quiet_until = self._unfit_until = self._untrusted_until = -1.0
         self._failures = 0
         self._asked = asyncio.Event()
@@ -186,11 +205,39 @@ class Seat:
             if address_of(holder) != address_of(self.claim.owner):
                 self._known.set()
 
+    # Draining
+
+    @property
+    def is_drained(self) -> bool:
+        """Return whether a drain of the shard is over, here or at its owner."""
+        if (games := self._games) is not None:
+            return games.is_drained
+        return self._drain_heard is not None and self._drain_heard[1]
+
+    @property
+    def drain(self) -> ShardDrain | None:
+        """Return what other nodes are told of a drain of the shard; None if there is none here."""
+        games = self._games
+        if games is None or (left := games.drain_left) is None:
+            return None
+        return ShardDrain(self.about, round(left, 3), games.is_drained)
+
+    def hear_drain(self, drain: ShardDrain | None) -> None:
+        """Note whether the owner drains the shard: whoever takes over goes on with that."""
+        if self._games is None and not self._is_recovering:
+            now = asyncio.get_running_loop().time()
+            self._drain_heard = None if drain is None else (now + drain.seconds_left, drain.is_over)
+
+    def _go_on_draining(self, games: Games) -> None:
+        heard, self._drain_heard = self._drain_heard, None
+        if heard is not None:
+            games.drain(max(0.0, heard[0] - asyncio.get_running_loop().time()))
+
     # Its life
 
     async def live(self) -> None:
-        """Ask for the lease, and answer while it is held; return when the game has drained."""
-        while not self.is_drained:
+        """Ask for the lease, and answer while it is held, for ever."""
+        while True:
             games = self._standby = self._start()
             following = asyncio.create_task(self._follow(games))
             try:
@@ -212,6 +259,7 @@ class Seat:
                 self._is_recovering = False
             self._games, self._standby, self._failures = games, None, 0
             self._untrusted_until = -1.0
+            self._go_on_draining(games)
             self.since = asyncio.get_running_loop().time()
             self._known.set()
             log.info("node_answers", node=name_of(self.claim.owner), shard=self.about)
@@ -296,18 +344,16 @@ class Seat:
                 await asyncio.shield(self._prepared)
 
     async def _until_over(self, games: Games) -> None:
-        """Answer until the game is lost, handed over or drained."""
+        """Answer until the game is lost or handed over."""
         leaving = asyncio.create_task(self._asked.wait())
-        over = asyncio.create_task(games.over())
+        lost = asyncio.create_task(games.given_up())
         try:
-            await asyncio.wait((leaving, over), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((leaving, lost), return_when=asyncio.FIRST_COMPLETED)
         finally:
             leaving.cancel()
-            over.cancel()
-        self.is_drained = not self._asked.is_set() and not games.is_given_up
-        if not self.is_drained:
-            log.warning("node_stands_by", shard=self.about, successor=self._successor or "")
-            await self._leave(games)
+            lost.cancel()
+        log.warning("node_stands_by", shard=self.about, successor=self._successor or "")
+        await self._leave(games)
 
     async def _leave(self, games: Games) -> None:
         """Stop the game; its lease goes to whom it was promised, if to anybody."""
@@ -333,7 +379,7 @@ class Seat:
         Args:
             successor: Who gets it, by the name under which that node owns leases.
         """
-        if self.present is None or self._asked.is_set() or self.is_drained:
+        if self.present is None or self._asked.is_set():
             return False
         self._successor = successor
         self._given.clear()
@@ -368,21 +414,42 @@ class Seat:
         """Return when the lease is granted; learn meanwhile who has it."""
         claim, loop = self.claim, asyncio.get_running_loop()
         while True:
-            if loop.time() >= self._quiet_until:
+            if loop.time() >= self._quiet_until and self._reluctance() < math.inf:
                 try:
                     await self._journal.lease(claim.shard, claim.owner, claim.seconds)
                 except StaleOwner as error:
+                    self._end_outage()
                     self._heard(error.holder)
                 except JournalError as error:
-                    log.warning(
-                        "lease_not_asked",
-                        shard=self.about,
-                        error=str(error),
-                        consequence="asked again",
-                    )
+                    self._note_outage(error)
                 else:
+                    self._end_outage()
                     return
             await self._pause()
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Return whether the journal did not answer when this node asked it last."""
+        games = self._games
+        is_over = games is not None and games.services[0].runtime.lease[1] <= 0.0
+        return self._outage_told_at is not None or is_over
+
+    def _note_outage(self, error: JournalError) -> None:
+        """Tell of a journal that does not answer, at once and then once a minute."""
+        now = asyncio.get_running_loop().time()
+        if self._outage_told_at is None or now - self._outage_told_at >= TELL_AGAIN_SECONDS:
+            self._outage_told_at = now
+            log.warning(
+                "lease_not_asked",
+                shard=self.about,
+                error=str(error),
+                consequence="asked again until the journal answers",
+            )
+
+    def _end_outage(self) -> None:
+        if self._outage_told_at is not None:
+            self._outage_told_at = None
+            log.info("journal_answers_again", shard=self.about)
 
     def _heard(self, holder: str) -> None:
         # A lease that was given back has its last owner's name in it until it is taken.
@@ -395,7 +462,8 @@ class Seat:
             await asyncio.sleep(ASK_SOON)
             return
         self._hurried.clear()
-        await _either(self._hurried, ASK_EVERY + self._reluctance())
+        reluctance = self._reluctance()
+        await _either(self._hurried, ASK_EVERY + (0.0 if reluctance == math.inf else reluctance))
 
 
 async def _either(event: asyncio.Event, seconds: float) -> None:

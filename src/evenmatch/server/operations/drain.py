@@ -51,17 +51,18 @@ class Drain:
         self._until = self._clock() + limit
         log.warning("draining", waiting=self.waiting, seconds_max=limit)
         self._runtime.draining = True
-        if self._task is None:
+        if self._task is None or self._task.done():
+            self.over.clear()
             self._task = asyncio.create_task(self._watch())
 
     def end(self) -> None:
-        """Take tickets again, unless the drain is over already."""
-        if self.is_on and not self.over.is_set():
+        """Take tickets again, also where it is over and the server has not stopped yet."""
+        if self.is_on:
             self._runtime.draining = False
+            self.over.clear()
             log.warning("draining_ended", waiting=self.waiting)
-        if self._task is not None and not self.over.is_set():
-            self._task.cancel()
-            self._task = None
+        self.close()
+        self._task = None
 
     def close(self) -> None:
         """Watch no more: the game stops."""
@@ -71,5 +72,6 @@ class Drain:
     async def _watch(self) -> None:
         while self.waiting and self._clock() < self._until:
             await asyncio.sleep(min(LOOK_EVERY, max(0.0, self._until - self._clock())))
-        log.warning("drained", waiting=self.waiting, consequence="the server stops")
+        consequence = "the server stops, once all its games and shards have drained"
+        log.warning("drained", waiting=self.waiting, consequence=consequence)
         self.over.set()

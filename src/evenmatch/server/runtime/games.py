@@ -7,10 +7,10 @@ several, each has a folder of its own name there, and they share nothing but the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import msgspec
 
@@ -256,25 +256,39 @@ class Games:
         for services in self.services:
             services.metrics.turned_away(reason)
 
-    def drain(self) -> None:
-        """Take no new tickets, and end when no ticket waits any more."""
+    def drain(self, seconds: float | None = None) -> None:
+        """Take no new tickets, and end when no ticket waits any more.
+
+        Args:
+            seconds: It ends after so long at the latest; None means what each CONFIG says.
+        """
         for services in self.services:
-            services.drain.begin(services.runtime.plan.settings.drain_max)
+            limit = services.runtime.plan.settings.drain_max if seconds is None else seconds
+            services.drain.begin(limit)
+
+    @property
+    def drain_left(self) -> float | None:
+        """Return for how many seconds a drain of all games may still last; None if none does."""
+        left = [each.drain.seconds_left for each in self.services]
+        return None if None in left else max(each for each in left if each is not None)
+
+    @property
+    def is_drained(self) -> bool:
+        """Return whether a drain of all games is over."""
+        return all(each.drain.over.is_set() for each in self.services)
 
     async def over(self) -> None:
         """Return when a game has lost its journal to another server, or all have drained."""
-        ends = [asyncio.create_task(services.runtime.given_up.wait()) for services in self.services]
-        ends.append(asyncio.create_task(self._drained()))
-        try:
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for each in ends:
-                each.cancel()
+        await _first(self.given_up(), self._drained())
 
-    async def _drained(self) -> Literal[True]:
-        for services in self.services:
-            await services.drain.over.wait()
-        return True
+    async def given_up(self) -> None:
+        """Return when a game has lost its journal to another server."""
+        await _first(*(each.runtime.given_up.wait() for each in self.services))
+
+    async def _drained(self) -> None:
+        while not self.is_drained:
+            for services in self.services:
+                await services.drain.over.wait()
 
     def _entrance(self, accounts: Accounts, services: Services) -> GameEntrance:
         def keys_changed() -> None:
@@ -304,6 +318,16 @@ class Games:
             if services.runtime.given_up.is_set():
                 reason = services.runtime.failure or "the journal belongs to another server"
                 raise JournalUnavailable(reason)
+
+
+async def _first(*ends: Coroutine[Any, Any, object]) -> None:
+    """Return when one of several has come to its end."""
+    tasks = [asyncio.create_task(each) for each in ends]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 def _naming(plan: ShardPlan) -> AbstractContextManager[None]:

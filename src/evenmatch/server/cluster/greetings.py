@@ -1,0 +1,168 @@
+"""Nodes greet each other once a second: so each knows who lives, and what the others hold.
+
+    this node --GET /v1/cluster, signed--> another --its status--> members, holders, drains
+
+What keeps two nodes apart shows here as well, and is logged once: another cluster key or clock, and
+another CONFIG.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+import evenmatch
+from evenmatch.server.cluster.identity import NodeIdentity, name_of
+from evenmatch.server.cluster.members import Members
+from evenmatch.server.cluster.peer_calls import (
+    OTHER_CLUSTER,
+    STATUS_PATH,
+    NodeStatus,
+    answer_of_node,
+)
+from evenmatch.server.cluster.seat import Seat
+from evenmatch.server.runtime.logs import log
+from evenmatch.wire.tickets import Problem
+
+ESTRANGED_SECONDS = 600.0
+"""For how long a node that others refused, and none greeted back, asks for no shard."""
+TELL_AGAIN_SECONDS = 60.0
+"""Seconds before the log tells again of nodes that this one refuses."""
+
+
+def digest_of(configuration: object) -> str:
+    """Return what tells two configurations apart, as far as one version can compare them.
+
+    >>> one, other = digest_of([{"clock_speed": 1.0}]), digest_of([{"clock_speed": 2.0}])
+    >>> one == other, one.partition(":")[0] == other.partition(":")[0]
+    (False, True)
+    """
+    text = msgspec.json.encode(configuration, order="deterministic")
+    return f"{evenmatch.__version__}:{sha256(text).hexdigest()[:16]}"
+
+
+class Greetings:
+    """What a node says to the others, and what it learns from them.
+
+    Args:
+        identity: Of this node.
+        seats: Its shards.
+        configured: Digest of what it runs.
+    """
+
+    def __init__(self, identity: NodeIdentity, seats: Mapping[str, Seat], configured: str) -> None:
+        self.members = Members(identity.owner, lambda: asyncio.get_running_loop().time())
+        self.configured = configured
+        self._identity = identity
+        self._seats = seats
+        self._refused_at: float | None = None
+        self._told_at = -TELL_AGAIN_SECONDS
+        # Nodes of another CONFIG that the log has named, with it: their number is that of members.
+        self._unlike: dict[str, str] = {}
+        self._tasks: dict[asyncio.Task[Any], None] = {}
+
+    @property
+    def is_estranged(self) -> bool:
+        """Return whether other nodes refuse this one, and none has greeted it back."""
+        since = asyncio.get_running_loop().time() - ESTRANGED_SECONDS
+        return self._refused_at is not None and self._refused_at >= since
+
+    async def greet(self, shards_held: int) -> None:
+        """Ask all nodes that are known how they are."""
+        owners = dict.fromkeys(each.owner for each in self.members.alive)
+        owners |= dict.fromkeys(seat.holder for seat in self._seats.values())
+        await asyncio.gather(*(self._hello(each, shards_held) for each in owners))
+
+    async def stop(self) -> None:
+        """End what is being asked."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def refused(self, client: str) -> None:
+        """Say that this node refuses what another one signed; not too often."""
+        now = asyncio.get_running_loop().time()
+        if now - self._told_at >= TELL_AGAIN_SECONDS:
+            self._told_at = now
+            log.warning(
+                "other_node_refused",
+                client=client,
+                reason="it has another cluster key, or its clock differs by more than a minute",
+            )
+
+    async def _hello(self, owner: str, shards_held: int) -> None:
+        place = self._identity.place_of(owner)
+        if place is None:
+            return
+        own = self._identity.owner
+        signed = self._identity.sign(str(shards_held), own, purpose="nodes")
+        answer = await answer_of_node(place, "GET", STATUS_PATH, signed)
+        if answer is None:
+            return
+        with suppress(msgspec.MsgspecError):
+            if answer.status == 200:
+                self._hear(msgspec.json.decode(answer.body, type=NodeStatus), shards_held)
+            elif msgspec.json.decode(answer.body, type=Problem).error == OTHER_CLUSTER:
+                self._be_refused(owner)
+
+    def _be_refused(self, owner: str) -> None:
+        if not self.members.alive and not self.is_estranged:
+            log.error(
+                "node_refused",
+                by=name_of(owner),
+                reason="it has another cluster key, or its clock differs by more than a minute",
+                consequence="this node is not ready, and asks for no shard",
+            )
+        if not self.members.alive:
+            self._refused_at = asyncio.get_running_loop().time()
+
+    def _hear(self, status: NodeStatus, shards_held: int) -> None:
+        if self._refused_at is not None:
+            log.warning("node_greeted", by=status.node, consequence="it takes part again")
+            self._refused_at = None
+        self._compare(status)
+        if status.leaving:
+            self.members.forget(status.owns_as)
+            return
+        self.members.hear(status.owns_as, sum(each.role != "standing_by" for each in status.shards))
+        drains = {each.shard: each for each in status.drains}
+        for about, seat in self._seats.items():
+            if seat.holder == status.owns_as:
+                seat.hear_drain(drains.get(about))
+        for each in status.shards:
+            # Who asks for no lease now learns here who has it.
+            seat_of = self._seats.get(f"{each.tenant}/{each.shard}")
+            if seat_of is not None and seat_of.is_unfit and each.role == "answering":
+                seat_of.note(status.owns_as)
+        self._greet_strangers(status.others, shards_held)
+
+    def _greet_strangers(self, others: Sequence[str], shards_held: int) -> None:
+        known = {each.owner for each in self.members.alive}
+        for other in others:
+            if other not in known:
+                task = asyncio.create_task(self._hello(other, shards_held))
+                self._tasks[task] = None
+                task.add_done_callback(self._tasks.pop)
+
+    def _compare(self, status: NodeStatus) -> None:
+        """Say once that another node of this version runs another CONFIG."""
+        version, _, _ = self.configured.partition(":")
+        theirs, node = status.configured, status.node
+        if theirs.partition(":")[0] != version or theirs == self.configured:
+            self._unlike.pop(node, None)
+        elif self._unlike.get(node) != theirs:
+            alive = {name_of(each.owner) for each in self.members.alive}
+            self._unlike = {name: one for name, one in self._unlike.items() if name in alive}
+            self._unlike[node] = theirs
+            log.warning(
+                "node_has_another_config",
+                node=node,
+                consequence="players are answered by different rules from node to node: give all "
+                "nodes the same CONFIG, and restart those that have another",
+            )
