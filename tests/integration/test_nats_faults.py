@@ -12,7 +12,7 @@ import pytest
 from evenmatch.engine.records import Record
 from evenmatch.errors import ConfigError, JournalCorrupt, JournalUnavailable
 from evenmatch.journals.nats import NatsJournal, encode_head
-from evenmatch.journals.nats_link import parse_address
+from evenmatch.journals.nats_link import NatsMessage, parse_address
 from evenmatch.model.inputs import Enqueue
 from evenmatch.testing.journals import sample_records
 from tests.extent import kills, more
@@ -189,6 +189,34 @@ def test_lost_tail_is_found_by_the_next_process(nats_server: NatsServer, name: s
         with pytest.raises(JournalCorrupt, match="ends at record 4"):
             await stored(journal)
         await journal.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("looks", ["writer", "another process"])
+def test_append_that_is_stored_during_a_look_is_no_lost_tail(
+    nats_server: NatsServer, name: str, monkeypatch: pytest.MonkeyPatch, looks: str
+) -> None:
+    async def main() -> None:
+        writer = NatsJournal(nats_server.url, name=name)
+        epoch = await writer.lease("main", "one", 60.0)
+        await writer.append("main", "one", epoch, 1, sample_records(1, 2))
+        reader = writer if looks == "writer" else NatsJournal(nats_server.url, name=name)
+        ask = reader._link.last_message
+
+        async def ask_slowly(stream: str, subject: str) -> NatsMessage | None:
+            answer = await ask(stream, subject)
+            if subject == f"{name}-log.main":
+                monkeypatch.setattr(reader._link, "last_message", ask)
+                await writer.append("main", "one", epoch, 3, sample_records(3, 2))
+                await writer._ends.flush()
+            return answer
+
+        monkeypatch.setattr(reader._link, "last_message", ask_slowly)
+        assert (await reader.last("main"))[0] == 2
+        assert (await reader.last("main"))[0] == 4
+        await reader.close()
+        await writer.close()
 
     asyncio.run(main())
 

@@ -521,7 +521,8 @@ class NatsJournal:
         at = await self._link.publish(subject, encode_head(head, shard, body), tip.at)
         if at is None:
             return False
-        self._tips[shard], self._newest[shard] = Tip(at, head), at
+        self._tips[shard] = Tip(at, head)
+        self._saw(shard, at)
         return True
 
     async def _tip(self, shard: str) -> Tip:
@@ -531,19 +532,23 @@ class NatsJournal:
             JournalCorrupt: It is damaged, or messages are missing that were there.
             JournalUnavailable: The leader knows less than was seen before.
         """
+        # Both from before the request: an append may be stored while the answer is on its way.
+        stored, newest = await self._ends.known(shard), self._newest.get(shard, 0)
         message = await self._link.last_message(self._link.log, self._link.log_subject(shard))
         tip = Tip(message.seq, decode_head(message, shard)) if message else Tip(0, None)
-        newest = self._newest.get(shard, 0)
-        if tip.at < newest:
-            if await self._link.end_of(self._link.log) < newest:
-                raise JournalUnavailable(
-                    f"the server that answers for shard {shard!r} knows less than was "
-                    "acknowledged: try again"
-                )
-            raise cut_off(shard, tip.head.last_seq if tip.head else 0)
-        await self._ends.check(shard, tip.head.last_seq if tip.head else 0)
-        self._newest[shard] = tip.at
+        last_seq = tip.head.last_seq if tip.head else 0
+        if tip.at < newest and await self._link.end_of(self._link.log) < newest:
+            raise JournalUnavailable(
+                f"the server that answers for shard {shard!r} knows less than was acknowledged: "
+                "try again"
+            )
+        if tip.at < newest or last_seq < stored:
+            raise cut_off(shard, last_seq)
+        self._saw(shard, tip.at)
         return tip
+
+    def _saw(self, shard: str, at: int) -> None:
+        self._newest[shard] = max(at, self._newest.get(shard, 0))
 
 
 def encode_head(head: NatsHead, shard: str, body: bytes) -> bytes:

@@ -51,18 +51,16 @@ class ShardWitness:
             self._publishing.add(task)
             task.add_done_callback(self._publishing.discard)
 
-    async def check(self, shard: str, last_seq: int) -> None:
-        """Refuse a log that ends before what was stored.
+    async def known(self, shard: str) -> int:
+        """Return up to which record a log was stored before this was asked, or a little less.
 
-        Raises:
-            JournalCorrupt: It does.
+        Ask before the log is read: what is read later never ends before that.
         """
         if shard not in self._stored:
             subject = self._link.state_subject(shard, "end")
             message = await self._link.last_message(self._link.state, subject)
-            self._stored[shard] = _whole_number(message)
-        if last_seq < max(self._stored[shard], self._ends.get(shard, 0)):
-            raise cut_off(shard, last_seq)
+            self._stored[shard] = max(self._stored.get(shard, 0), _whole_number(message))
+        return max(self._stored[shard], self._ends.get(shard, 0))
 
     async def flush(self) -> None:
         """Publish what is not published yet."""
