@@ -193,6 +193,27 @@ def test_lost_tail_is_found_by_the_next_process(nats_server: NatsServer, name: s
     asyncio.run(main())
 
 
+def test_reader_of_a_broken_connection_leaves_the_one_that_was_opened_since(
+    nats_server: NatsServer, name: str
+) -> None:
+    async def main(proxy: CuttingProxy, journal: NatsJournal) -> None:
+        epoch = await journal.lease("main", "one", 60.0)
+        for first in range(1, 70):
+            await journal.append("main", "one", epoch, first, sample_records(first, 1))
+        reader = journal.read("main", 1)
+        await anext(reader)
+        proxy.cut_requests = True
+        with pytest.raises(JournalUnavailable, match="nothing of the batch was stored"):
+            await journal.append("main", "one", epoch, 70, sample_records(70, 1))
+        opened = journal._link._connection
+        with pytest.raises(JournalUnavailable):
+            [entry async for entry in reader]
+        assert journal._link._connection is opened
+        assert await journal.append("main", "one", epoch, 70, sample_records(70, 1)) == 70
+
+    through_proxy(nats_server, name, main)
+
+
 @pytest.mark.parametrize("looks", ["writer", "another process"])
 def test_append_that_is_stored_during_a_look_is_no_lost_tail(
     nats_server: NatsServer, name: str, monkeypatch: pytest.MonkeyPatch, looks: str
