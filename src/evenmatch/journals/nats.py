@@ -49,14 +49,13 @@ from evenmatch.journals.head import (
     check_snapshot,
     check_ttl,
     first_to_read,
-    is_intact,
-    sealer,
 )
 from evenmatch.journals.leases import LeaseWatch
 from evenmatch.journals.nats_link import NatsLink, NatsMessage, parse_address
+from evenmatch.journals.nats_snapshots import SNAPSHOTS_KEPT, NatsSnapshots
+from evenmatch.journals.nats_snapshots import StoredDocument as StoredDocument
 from evenmatch.journals.nats_state import ATTEMPTS, Documents, ShardWitness, cut_off
 
-SNAPSHOTS_KEPT = 2
 PRUNED_MESSAGES = 200
 """Messages deleted at a time."""
 LOOK_AGAIN = 0.1
@@ -100,15 +99,6 @@ class Tip(msgspec.Struct, frozen=True, gc=False):
 
     at: int
     head: NatsHead | None
-
-
-class StoredDocument(msgspec.Struct, frozen=True, gc=False):
-    """A snapshot: the name of its parts, and its checksum."""
-
-    sequence: int
-    wall: float
-    crc: int
-    parts: str
 
 
 class NatsJournal:
@@ -156,6 +146,7 @@ class NatsJournal:
         self._formats: dict[str, int] = {}
         self._ends = ShardWitness(self._link, clock)
         self._documents = Documents(self._link)
+        self._snapshots = NatsSnapshots(self._documents)
 
     async def lease(self, shard: str, owner: str, ttl: float) -> int:
         """Become or stay the owner of a shard and return the epoch."""
@@ -417,43 +408,20 @@ class NatsJournal:
     async def snapshot(self, shard: str, seq: int, state: bytes) -> None:
         """Store the state after record `seq`; the last two are kept."""
         check_snapshot((await self._tip(shard)).head, shard, seq)
-        wall, body = float(self.wall()), bytes(state)
-        crc = sealer(shard)(seq, wall, body)
-        new = StoredDocument(seq, wall, crc, await self._documents.put_parts(shard, body))
-        gone: list[StoredDocument] = []
-
-        def add(documents: list[StoredDocument]) -> list[StoredDocument]:
-            others = [each for each in documents if each.sequence != seq]
-            present = sorted([*others, new], key=lambda each: each.sequence)[-SNAPSHOTS_KEPT:]
-            gone[:] = [each for each in documents if each not in present]
-            return present
-
-        await self._documents.change(shard, "snapshots", list[StoredDocument], add)
-        for each in gone:
-            await self._documents.delete_parts(shard, each.parts)
+        await self._snapshots.put(shard, seq, float(self.wall()), bytes(state))
 
     async def latest_snapshot(self, shard: str) -> StoredSnapshot | None:
         """Return the newest snapshot whose checksum holds, or None."""
-        documents = await self._documents.get(shard, "snapshots", list[StoredDocument])
-        for each in reversed(documents):
-            if (body := await self._intact(shard, each)) is not None:
-                return StoredSnapshot(each.sequence, each.wall, body)
+        for each in reversed(await self._snapshots.kept(shard)):
+            if (found := await self._snapshots.open(shard, each)) is not None:
+                return found
         return None
-
-    async def _intact(self, shard: str, stored: StoredDocument) -> bytes | None:
-        body = await self._documents.get_parts(shard, stored.parts)
-        seal = sealer(shard)
-        if body is None or not is_intact(
-            seal, stored.sequence, stored.wall, crc=stored.crc, body=body
-        ):
-            return None
-        return body
 
     async def forget(self, shard: str, before: float) -> int:
         """Delete some batches that are older, and that two intact snapshots cover."""
-        documents = await self._documents.get(shard, "snapshots", list[StoredDocument])
+        documents = await self._snapshots.kept(shard)
         tip = await self._tip(shard)
-        bodies = [await self._intact(shard, each) for each in documents]
+        bodies = [await self._snapshots.open(shard, each) for each in documents]
         if len(documents) < SNAPSHOTS_KEPT or None in bodies:
             return 0
         covered, count, last, parts = documents[0].sequence, 0, 0, list[str]()
@@ -502,13 +470,9 @@ class NatsJournal:
 
     async def snapshots(self, shard: str) -> list[StoredSnapshot]:
         """Return the intact snapshots, the oldest first."""
-        documents = await self._documents.get(shard, "snapshots", list[StoredDocument])
-        bodies = [(each, await self._intact(shard, each)) for each in documents]
-        return [
-            StoredSnapshot(each.sequence, each.wall, body)
-            for each, body in bodies
-            if body is not None
-        ]
+        kept = await self._snapshots.kept(shard)
+        found = [await self._snapshots.open(shard, each) for each in kept]
+        return [each for each in found if each is not None]
 
     async def close(self) -> None:
         """Publish what the witness lacks, and close the connection."""
