@@ -172,6 +172,53 @@ def test_old_batches_go_once_two_snapshots_cover_them(nats_server: NatsServer, n
     asyncio.run(main())
 
 
+def test_each_snapshot_is_read_once_however_many_slices_it_lets_go(
+    nats_server: NatsServer, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        journal = NatsJournal(nats_server.url, name=name, wall=lambda: 100.0)
+        epoch = await journal.lease("main", "one", 60.0)
+        for first in range(1, 10):
+            await journal.append("main", "one", epoch, first, sample_records(first, 1))
+        await journal.snapshot("main", 7, b"older")
+        await journal.snapshot("main", 8, b"newer")
+        read, ask = list[str](), journal._link.last_message
+
+        async def note(stream: str, subject: str) -> NatsMessage | None:
+            read.extend([subject] if ".part." in subject else [])
+            return await ask(stream, subject)
+
+        monkeypatch.setattr(journal._link, "last_message", note)
+        monkeypatch.setattr("evenmatch.journals.nats.PRUNED_MESSAGES", 3)
+        assert await journal.forget("main", 50.0) == 0
+        assert read == []
+        # The first slice begins with the lease.
+        assert [await journal.forget("main", 1e9) for _ in range(4)] == [2, 3, 2, 0]
+        assert len(read) == len(set(read)) == 2
+        await journal.snapshot("main", 9, b"newest")
+        assert await journal.forget("main", 1e9) == 1
+        assert len(read) == len(set(read)) == 3
+        await journal.close()
+
+    asyncio.run(main())
+
+
+def test_snapshot_that_is_damaged_lets_nothing_go(nats_server: NatsServer, name: str) -> None:
+    async def main() -> None:
+        journal = NatsJournal(nats_server.url, name=name, wall=lambda: 100.0)
+        epoch = await journal.lease("main", "one", 60.0)
+        for first in (1, 3):
+            await journal.append("main", "one", epoch, first, sample_records(first, 2))
+            await journal.snapshot("main", first + 1, b"state")
+        (subject, _) = await journal._link.subjects(f"{name}-state", f"{name}-state.main.part.>")
+        await journal._link.publish(subject, b"other")
+        assert await journal.forget("main", 1e9) == 0
+        assert await stored(journal) == [1, 2, 3, 4]
+        await journal.close()
+
+    asyncio.run(main())
+
+
 def test_lost_tail_is_found_by_the_next_process(nats_server: NatsServer, name: str) -> None:
     async def main() -> None:
         journal = NatsJournal(nats_server.url, name=name)

@@ -419,12 +419,11 @@ class NatsJournal:
 
     async def forget(self, shard: str, before: float) -> int:
         """Delete some batches that are older, and that two intact snapshots cover."""
-        documents = await self._snapshots.kept(shard)
-        tip = await self._tip(shard)
-        bodies = [await self._snapshots.open(shard, each) for each in documents]
-        if len(documents) < SNAPSHOTS_KEPT or None in bodies:
+        kept = await self._snapshots.kept(shard)
+        if len(kept) < SNAPSHOTS_KEPT:
             return 0
-        covered, count, last, parts = documents[0].sequence, 0, 0, list[str]()
+        tip = await self._tip(shard)
+        covered, count, last, parts = kept[0].sequence, 0, 0, list[str]()
         until, seen = 0, 0
         async with aclosing(self._log(shard, 1, tip.at)) as log:
             async for message, head in log:
@@ -436,14 +435,16 @@ class NatsJournal:
                     count, last = count + head.last_seq - head.first_seq + 1, head.last_seq
                     parts += [head.parts] if head.parts else []
                 seen, until = seen + 1, message.seq
-        if count:
-            await self._link.purge(self._link.log, self._link.log_subject(shard), until + 1)
-            for name in parts:
-                await self._documents.delete_parts(shard, name)
-            # A segment without any record left says nothing about those that follow.
-            await self._documents.change(
-                shard, "segments", list[Segment], lambda each: _needed(each, last + 1)
-            )
+        # The snapshots are large: they are looked at only where something is old enough.
+        if not count or not await self._snapshots.are_intact(shard, kept):
+            return 0
+        await self._link.purge(self._link.log, self._link.log_subject(shard), until + 1)
+        for name in parts:
+            await self._documents.delete_parts(shard, name)
+        # A segment without any record left says nothing about those that follow.
+        await self._documents.change(
+            shard, "segments", list[Segment], lambda each: _needed(each, last + 1)
+        )
         return count
 
     async def segments(self, shard: str) -> list[Segment]:

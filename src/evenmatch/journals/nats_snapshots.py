@@ -30,6 +30,8 @@ class NatsSnapshots:
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
+        # Those that were found as they were stored, by shard.
+        self._intact: dict[str, frozenset[StoredDocument]] = {}
 
     async def put(self, shard: str, seq: int, wall: float, body: bytes) -> None:
         """Store the state after a record; the last two are kept."""
@@ -59,3 +61,12 @@ class NatsSnapshots:
         ):
             return None
         return StoredSnapshot(stored.sequence, stored.wall, body)
+
+    async def are_intact(self, shard: str, kept: list[StoredDocument]) -> bool:
+        """Return whether all of them are what was stored; each is read once only."""
+        known = self._intact.get(shard, frozenset())
+        for each in kept:
+            if each not in known and await self.open(shard, each) is None:
+                return False
+        self._intact[shard] = frozenset(kept)
+        return True
