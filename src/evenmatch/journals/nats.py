@@ -12,7 +12,9 @@ How the promises of the port are kept:
 - Where the answer of an append is lost, the batch is looked up and never sent again: a turn is
   published, an empty message that expects the same last message as the batch did. Only one of the
   two can be stored. If it is the turn, the batch is without effect for good.
-- What is too large for a message goes to parts first, and the message names them.
+- What is too large for a message goes to parts first, and the message names them. Parts that no
+  message names, because a process died or an answer was lost, go with the next snapshot or with
+  the batches in whose place they would have been.
 - A lease is over when the newcomer has watched it unrenewed for its whole length; see `leases.py`.
 
 An acknowledged message is on most of the replicas, in their memory: it is on their disks only if
@@ -56,6 +58,8 @@ from evenmatch.journals.nats_snapshots import SNAPSHOTS_KEPT, NatsSnapshots
 from evenmatch.journals.nats_snapshots import StoredDocument as StoredDocument
 from evenmatch.journals.nats_state import ATTEMPTS, Documents, ShardWitness, cut_off
 
+BATCH = "batch"
+"""Begins the use of a batch's parts; its first record follows."""
 PRUNED_MESSAGES = 200
 """Messages deleted at a time."""
 LOOK_AGAIN = 0.1
@@ -223,6 +227,9 @@ class NatsJournal:
                 is_stored = await self._insist(shard, tip, new, b"" if new.parts else batch.body)
             except AnswerLost as error:
                 is_stored = await self._look_up(shard, tip, new, error)
+            except JournalError:
+                await self._documents.discard_parts(shard, new.parts)
+                raise
             if not is_stored:
                 await self._refuse(shard, holder, first_seq)
             self._ends.note(shard, batch.last_seq)
@@ -231,7 +238,8 @@ class NatsJournal:
     async def _batch_head(self, shard: str, head: NatsHead, batch: StoredBatch) -> NatsHead:
         parts = ""
         if len(batch.body) > await self._link.largest():
-            parts = await self._documents.put_parts(shard, batch.body)
+            use = f"{BATCH}{batch.first_seq}"
+            parts = await self._documents.put_parts(shard, batch.body, use)
         return msgspec.structs.replace(
             head,
             kind="batch",
@@ -275,6 +283,7 @@ class NatsJournal:
         until = loop.time() + self._timeout
         while not await self._put(shard, tip, new, body):
             if (await self._tip(shard)).at != tip.at:
+                await self._documents.discard_parts(shard, new.parts)
                 return False
             if loop.time() >= until:
                 raise JournalUnavailable(
@@ -296,11 +305,11 @@ class NatsJournal:
         while True:
             try:
                 if turn is not None and await self._put(shard, tip, turn):
-                    raise JournalUnavailable(f"{lost}; nothing of the batch was stored") from lost
+                    raise await self._never_stored(shard, new, lost) from lost
                 present = await self._tip(shard)
                 # A message that is on its way to the replicas refuses others before it is read.
                 if present.at > tip.at:
-                    return self._is_ours(shard, present, turn, new, lost)
+                    return await self._is_ours(shard, present, turn, new, lost)
                 error: JournalError = lost
             except AnswerLost as again:
                 error = again
@@ -316,7 +325,7 @@ class NatsJournal:
                 ) from lost
             await asyncio.sleep(LOOK_AGAIN)
 
-    def _is_ours(
+    async def _is_ours(
         self, shard: str, present: Tip, turn: NatsHead | None, new: NatsHead, lost: AnswerLost
     ) -> bool:
         """Return whether the last message is our batch; raise if it is our turn."""
@@ -326,8 +335,15 @@ class NatsJournal:
         if present.head == turn:
             # Its own answer was lost as well.
             self._tips[shard] = present
-            raise JournalUnavailable(f"{lost}; nothing of the batch was stored") from lost
+            raise await self._never_stored(shard, new, lost) from lost
+        # Behind another message it may be stored, and its parts in use.
         return False
+
+    async def _never_stored(
+        self, shard: str, new: NatsHead, lost: AnswerLost
+    ) -> JournalUnavailable:
+        await self._documents.discard_parts(shard, new.parts)
+        return JournalUnavailable(f"{lost}; nothing of the batch was stored")
 
     async def _refuse(self, shard: str, holder: tuple[str, int], first_seq: int) -> None:
         """Say why an append changed nothing.
@@ -423,23 +439,25 @@ class NatsJournal:
         if len(kept) < SNAPSHOTS_KEPT:
             return 0
         tip = await self._tip(shard)
-        covered, count, last, parts = kept[0].sequence, 0, 0, list[str]()
-        until, seen = 0, 0
+        covered, count, last, parts = kept[0].sequence, 0, 0, set[str]()
+        until, seen, end, stays = 0, 0, 0, ""
         async with aclosing(self._log(shard, 1, tip.at)) as log:
             async for message, head in log:
+                end, stays = head.last_seq, head.parts
                 if seen == PRUNED_MESSAGES or head.last_seq > covered or message.seq == tip.at:
                     break
                 if head.kind == "batch":
                     if head.last_wall >= before:
                         break
                     count, last = count + head.last_seq - head.first_seq + 1, head.last_seq
-                    parts += [head.parts] if head.parts else []
+                    parts |= {head.parts} - {""}
                 seen, until = seen + 1, message.seq
         # The snapshots are large: they are looked at only where something is old enough.
         if not count or not await self._snapshots.are_intact(shard, kept):
             return 0
         await self._link.purge(self._link.log, self._link.log_subject(shard), until + 1)
-        for name in parts:
+        # Batches up to `end` were seen; whichever was not stored in their place never will be.
+        for name in parts | await self._documents.unused(shard, BATCH, end + 1, {stays}):
             await self._documents.delete_parts(shard, name)
         # A segment without any record left says nothing about those that follow.
         await self._documents.change(
