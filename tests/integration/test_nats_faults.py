@@ -147,6 +147,69 @@ def test_reading_finds_any_record_among_many_batches(nats_server: NatsServer, na
     asyncio.run(main())
 
 
+def test_who_reads_on_does_not_search_the_log_again(
+    nats_server: NatsServer, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        journal = NatsJournal(nats_server.url, name=name)
+        epoch = await journal.lease("main", "one", 60.0)
+        for first in range(1, 61, 2):
+            await journal.append("main", "one", epoch, first, sample_records(first, 2))
+        asked, ask = 0, journal._link.next_message
+
+        async def count(stream: str, subject: str, start: int) -> NatsMessage | None:
+            nonlocal asked
+            asked += 1
+            return await ask(stream, subject, start)
+
+        monkeypatch.setattr(journal._link, "next_message", count)
+        assert await stored(journal, 60) == [60]
+        searched, asked = asked, 0
+        assert searched > 3
+        for _ in range(3):
+            assert await stored(journal, 60) == [60]
+        assert asked == 3
+        await journal.append("main", "one", epoch, 61, sample_records(61, 2))
+        assert await stored(journal, 60) == [60, 61, 62]
+        assert await stored(journal, 62) == [62]
+        assert asked == 5
+        assert await stored(journal, 31) == list(range(31, 63))
+        await journal.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("change", ["deleted", "rewritten"])
+def test_who_reads_on_finds_a_log_that_was_changed(
+    nats_server: NatsServer, name: str, change: str
+) -> None:
+    async def main() -> None:
+        journal = NatsJournal(nats_server.url, name=name)
+        epoch = await journal.lease("main", "one", 60.0)
+        for first in range(1, 21):
+            await journal.append("main", "one", epoch, first, sample_records(first, 1))
+        assert await stored(journal, 19) == [19, 20]
+        assert await stored(journal, 18) == [18, 19, 20]
+        assert await stored(journal, 19) == [19, 20]
+        link, subject = journal._link, f"{name}-log.main"
+        log = [each.data async for each in link.messages(f"{name}-log", subject, 1)]
+        if change == "deleted":
+            (at, _) = journal._places["main"]
+            await link._api(f"STREAM.MSG.DELETE.{name}-log", {"seq": at - 1})
+            assert await stored(journal, 20) == [20]
+            with pytest.raises(JournalCorrupt, match=r"record 19 .* is missing"):
+                await stored(journal, 19)
+        else:
+            await link.purge(f"{name}-log", subject)
+            for data in log:
+                await link.publish(subject, data)
+            assert await stored(journal, 20) == [20]
+            assert await stored(journal, 19) == [19, 20]
+        await journal.close()
+
+    asyncio.run(main())
+
+
 def test_old_batches_go_once_two_snapshots_cover_them(nats_server: NatsServer, name: str) -> None:
     async def main() -> None:
         now = 100.0

@@ -146,6 +146,8 @@ class NatsJournal:
         # The message after which this journal may write, by shard; and the newest one ever seen.
         self._tips: dict[str, Tip] = {}
         self._newest: dict[str, int] = {}
+        # The last batch that was read, by shard: who reads on looks for the next one from there.
+        self._places: dict[str, tuple[int, NatsHead]] = {}
         # In which format the next batch is, by shard; it never falls.
         self._formats: dict[str, int] = {}
         self._ends = ShardWitness(self._link, clock)
@@ -370,6 +372,7 @@ class NatsJournal:
         async with aclosing(self._log(shard, start, tip.at)) as log:
             async for message, head in log:
                 if head.kind == "batch" and head.last_seq >= reader.expected:
+                    self._places[shard] = message.seq, head
                     for entry in reader.open(await self._batch(shard, message, head)):
                         yield entry
         reader.end()
@@ -391,6 +394,8 @@ class NatsJournal:
                         return
                     start, until = message.seq + 1, loop.time() + self._timeout
                     yield message, decode_head(message, shard)
+            if start > end:
+                return
             following = await self._link.next_message(self._link.log, subject, start)
             if following is None or following.seq > end:
                 return
@@ -410,6 +415,16 @@ class NatsJournal:
     async def _find(self, shard: str, seq: int, end: int) -> int:
         """Return from where to read the log for the batch that holds a record."""
         subject, low, high = self._link.log_subject(shard), 1, end if seq > 1 else 1
+        at, place = self._places.get(shard, (0, None))
+        if place is not None and place.first_seq <= seq:
+            message = await self._link.next_message(self._link.log, subject, at)
+            if message is None or message.seq != at or decode_head(message, shard) != place:
+                # The log was pruned, damaged or restored: nothing that was seen of it counts.
+                self._places.pop(shard, None)
+            elif seq <= place.last_seq:
+                return at
+            else:
+                low = at + 1
         while low < high:
             middle = (low + high) // 2
             message = await self._link.next_message(self._link.log, subject, middle)
