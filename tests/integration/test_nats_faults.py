@@ -235,6 +235,27 @@ def test_old_batches_go_once_two_snapshots_cover_them(nats_server: NatsServer, n
     asyncio.run(main())
 
 
+def test_renewals_of_a_lease_keep_no_old_batch(
+    nats_server: NatsServer, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        monkeypatch.setattr("evenmatch.journals.nats.PRUNED_MESSAGES", 3)
+        journal = NatsJournal(nats_server.url, name=name, wall=lambda: 100.0)
+        for first in range(1, 5):
+            for _ in range(8):
+                epoch = await journal.lease("main", "one", 60.0)
+            await journal.append("main", "one", epoch, first, sample_records(first, 1))
+        await journal.snapshot("main", 2, b"older")
+        await journal.snapshot("main", 3, b"newer")
+        assert [await journal.forget("main", 1e9) for _ in range(3)] == [1, 1, 0]
+        assert await stored(journal, 3) == [3, 4]
+        await journal.snapshot("main", 4, b"newest")
+        assert await journal.forget("main", 1e9) == 1
+        await journal.close()
+
+    asyncio.run(main())
+
+
 def test_each_snapshot_is_read_once_however_many_slices_it_lets_go(
     nats_server: NatsServer, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -456,8 +456,13 @@ class NatsJournal:
         tip = await self._tip(shard)
         covered, count, last, parts = kept[0].sequence, 0, 0, set[str]()
         until, seen, end, stays = 0, 0, 0, ""
+        subject = self._link.log_subject(shard)
         async with aclosing(self._log(shard, 1, tip.at)) as log:
             async for message, head in log:
+                if seen == PRUNED_MESSAGES and not count:
+                    # Leases of a time without records; they would fill every slice.
+                    await self._link.purge(self._link.log, subject, until + 1)
+                    seen = 0
                 end, stays = head.last_seq, head.parts
                 if seen == PRUNED_MESSAGES or head.last_seq > covered or message.seq == tip.at:
                     break
@@ -470,7 +475,7 @@ class NatsJournal:
         # The snapshots are large: they are looked at only where something is old enough.
         if not count or not await self._snapshots.are_intact(shard, kept):
             return 0
-        await self._link.purge(self._link.log, self._link.log_subject(shard), until + 1)
+        await self._link.purge(self._link.log, subject, until + 1)
         # Batches up to `end` were seen; whichever was not stored in their place never will be.
         for name in parts | await self._documents.unused(shard, BATCH, end + 1, {stays}):
             await self._documents.delete_parts(shard, name)
