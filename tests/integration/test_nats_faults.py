@@ -12,7 +12,7 @@ import pytest
 from evenmatch.engine.records import Record
 from evenmatch.errors import ConfigError, JournalCorrupt, JournalUnavailable
 from evenmatch.journals.nats import NatsJournal, encode_head
-from evenmatch.journals.nats_link import parse_address
+from evenmatch.journals.nats_link import NatsMessage, parse_address
 from evenmatch.model.inputs import Enqueue
 from evenmatch.testing.journals import sample_records
 from tests.extent import kills, more
@@ -147,6 +147,69 @@ def test_reading_finds_any_record_among_many_batches(nats_server: NatsServer, na
     asyncio.run(main())
 
 
+def test_who_reads_on_does_not_search_the_log_again(
+    nats_server: NatsServer, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        journal = NatsJournal(nats_server.url, name=name)
+        epoch = await journal.lease("main", "one", 60.0)
+        for first in range(1, 61, 2):
+            await journal.append("main", "one", epoch, first, sample_records(first, 2))
+        asked, ask = 0, journal._link.next_message
+
+        async def count(stream: str, subject: str, start: int) -> NatsMessage | None:
+            nonlocal asked
+            asked += 1
+            return await ask(stream, subject, start)
+
+        monkeypatch.setattr(journal._link, "next_message", count)
+        assert await stored(journal, 60) == [60]
+        searched, asked = asked, 0
+        assert searched > 3
+        for _ in range(3):
+            assert await stored(journal, 60) == [60]
+        assert asked == 3
+        await journal.append("main", "one", epoch, 61, sample_records(61, 2))
+        assert await stored(journal, 60) == [60, 61, 62]
+        assert await stored(journal, 62) == [62]
+        assert asked == 5
+        assert await stored(journal, 31) == list(range(31, 63))
+        await journal.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("change", ["deleted", "rewritten"])
+def test_who_reads_on_finds_a_log_that_was_changed(
+    nats_server: NatsServer, name: str, change: str
+) -> None:
+    async def main() -> None:
+        journal = NatsJournal(nats_server.url, name=name)
+        epoch = await journal.lease("main", "one", 60.0)
+        for first in range(1, 21):
+            await journal.append("main", "one", epoch, first, sample_records(first, 1))
+        assert await stored(journal, 19) == [19, 20]
+        assert await stored(journal, 18) == [18, 19, 20]
+        assert await stored(journal, 19) == [19, 20]
+        link, subject = journal._link, f"{name}-log.main"
+        log = [each.data async for each in link.messages(f"{name}-log", subject, 1)]
+        if change == "deleted":
+            (at, _) = journal._places["main"]
+            await link._api(f"STREAM.MSG.DELETE.{name}-log", {"seq": at - 1})
+            assert await stored(journal, 20) == [20]
+            with pytest.raises(JournalCorrupt, match=r"record 19 .* is missing"):
+                await stored(journal, 19)
+        else:
+            await link.purge(f"{name}-log", subject)
+            for data in log:
+                await link.publish(subject, data)
+            assert await stored(journal, 20) == [20]
+            assert await stored(journal, 19) == [19, 20]
+        await journal.close()
+
+    asyncio.run(main())
+
+
 def test_old_batches_go_once_two_snapshots_cover_them(nats_server: NatsServer, name: str) -> None:
     async def main() -> None:
         now = 100.0
@@ -172,6 +235,74 @@ def test_old_batches_go_once_two_snapshots_cover_them(nats_server: NatsServer, n
     asyncio.run(main())
 
 
+def test_renewals_of_a_lease_keep_no_old_batch(
+    nats_server: NatsServer, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        monkeypatch.setattr("evenmatch.journals.nats.PRUNED_MESSAGES", 3)
+        journal = NatsJournal(nats_server.url, name=name, wall=lambda: 100.0)
+        for first in range(1, 5):
+            for _ in range(8):
+                epoch = await journal.lease("main", "one", 60.0)
+            await journal.append("main", "one", epoch, first, sample_records(first, 1))
+        await journal.snapshot("main", 2, b"older")
+        await journal.snapshot("main", 3, b"newer")
+        assert [await journal.forget("main", 1e9) for _ in range(3)] == [1, 1, 0]
+        assert await stored(journal, 3) == [3, 4]
+        await journal.snapshot("main", 4, b"newest")
+        assert await journal.forget("main", 1e9) == 1
+        await journal.close()
+
+    asyncio.run(main())
+
+
+def test_each_snapshot_is_read_once_however_many_slices_it_lets_go(
+    nats_server: NatsServer, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        journal = NatsJournal(nats_server.url, name=name, wall=lambda: 100.0)
+        epoch = await journal.lease("main", "one", 60.0)
+        for first in range(1, 10):
+            await journal.append("main", "one", epoch, first, sample_records(first, 1))
+        await journal.snapshot("main", 7, b"older")
+        await journal.snapshot("main", 8, b"newer")
+        read, ask = list[str](), journal._link.last_message
+
+        async def note(stream: str, subject: str) -> NatsMessage | None:
+            read.extend([subject] if ".part." in subject else [])
+            return await ask(stream, subject)
+
+        monkeypatch.setattr(journal._link, "last_message", note)
+        monkeypatch.setattr("evenmatch.journals.nats.PRUNED_MESSAGES", 3)
+        assert await journal.forget("main", 50.0) == 0
+        assert read == []
+        # The first slice begins with the lease.
+        assert [await journal.forget("main", 1e9) for _ in range(4)] == [2, 3, 2, 0]
+        assert len(read) == len(set(read)) == 2
+        await journal.snapshot("main", 9, b"newest")
+        assert await journal.forget("main", 1e9) == 1
+        assert len(read) == len(set(read)) == 3
+        await journal.close()
+
+    asyncio.run(main())
+
+
+def test_snapshot_that_is_damaged_lets_nothing_go(nats_server: NatsServer, name: str) -> None:
+    async def main() -> None:
+        journal = NatsJournal(nats_server.url, name=name, wall=lambda: 100.0)
+        epoch = await journal.lease("main", "one", 60.0)
+        for first in (1, 3):
+            await journal.append("main", "one", epoch, first, sample_records(first, 2))
+            await journal.snapshot("main", first + 1, b"state")
+        (subject, _) = await journal._link.subjects(f"{name}-state", f"{name}-state.main.part.>")
+        await journal._link.publish(subject, b"other")
+        assert await journal.forget("main", 1e9) == 0
+        assert await stored(journal) == [1, 2, 3, 4]
+        await journal.close()
+
+    asyncio.run(main())
+
+
 def test_lost_tail_is_found_by_the_next_process(nats_server: NatsServer, name: str) -> None:
     async def main() -> None:
         journal = NatsJournal(nats_server.url, name=name)
@@ -189,6 +320,55 @@ def test_lost_tail_is_found_by_the_next_process(nats_server: NatsServer, name: s
         with pytest.raises(JournalCorrupt, match="ends at record 4"):
             await stored(journal)
         await journal.close()
+
+    asyncio.run(main())
+
+
+def test_reader_of_a_broken_connection_leaves_the_one_that_was_opened_since(
+    nats_server: NatsServer, name: str
+) -> None:
+    async def main(proxy: CuttingProxy, journal: NatsJournal) -> None:
+        epoch = await journal.lease("main", "one", 60.0)
+        for first in range(1, 70):
+            await journal.append("main", "one", epoch, first, sample_records(first, 1))
+        reader = journal.read("main", 1)
+        await anext(reader)
+        proxy.cut_requests = True
+        with pytest.raises(JournalUnavailable, match="nothing of the batch was stored"):
+            await journal.append("main", "one", epoch, 70, sample_records(70, 1))
+        opened = journal._link._connection
+        with pytest.raises(JournalUnavailable):
+            [entry async for entry in reader]
+        assert journal._link._connection is opened
+        assert await journal.append("main", "one", epoch, 70, sample_records(70, 1)) == 70
+
+    through_proxy(nats_server, name, main)
+
+
+@pytest.mark.parametrize("looks", ["writer", "another process"])
+def test_append_that_is_stored_during_a_look_is_no_lost_tail(
+    nats_server: NatsServer, name: str, monkeypatch: pytest.MonkeyPatch, looks: str
+) -> None:
+    async def main() -> None:
+        writer = NatsJournal(nats_server.url, name=name)
+        epoch = await writer.lease("main", "one", 60.0)
+        await writer.append("main", "one", epoch, 1, sample_records(1, 2))
+        reader = writer if looks == "writer" else NatsJournal(nats_server.url, name=name)
+        ask = reader._link.last_message
+
+        async def ask_slowly(stream: str, subject: str) -> NatsMessage | None:
+            answer = await ask(stream, subject)
+            if subject == f"{name}-log.main":
+                monkeypatch.setattr(reader._link, "last_message", ask)
+                await writer.append("main", "one", epoch, 3, sample_records(3, 2))
+                await writer._ends.flush()
+            return answer
+
+        monkeypatch.setattr(reader._link, "last_message", ask_slowly)
+        assert (await reader.last("main"))[0] == 2
+        assert (await reader.last("main"))[0] == 4
+        await reader.close()
+        await writer.close()
 
     asyncio.run(main())
 

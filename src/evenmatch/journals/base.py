@@ -137,7 +137,8 @@ class Journal(Protocol):
         """Delete some records that were written before, Unix seconds, and that two snapshots cover.
 
         Returns:
-            How many were deleted; call it again until that is 0. It never takes long.
+            How many were deleted; call it again until that is 0. One call deletes a limited
+            number; the first after a snapshot may have to read two snapshots whole.
         """
         ...
 

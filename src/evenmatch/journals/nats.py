@@ -12,7 +12,9 @@ How the promises of the port are kept:
 - Where the answer of an append is lost, the batch is looked up and never sent again: a turn is
   published, an empty message that expects the same last message as the batch did. Only one of the
   two can be stored. If it is the turn, the batch is without effect for good.
-- What is too large for a message goes to parts first, and the message names them.
+- What is too large for a message goes to parts first, and the message names them. Parts that no
+  message names, because a process died or an answer was lost, go with the next snapshot or with
+  the batches in whose place they would have been.
 - A lease is over when the newcomer has watched it unrenewed for its whole length; see `leases.py`.
 
 An acknowledged message is on most of the replicas, in their memory: it is on their disks only if
@@ -49,14 +51,15 @@ from evenmatch.journals.head import (
     check_snapshot,
     check_ttl,
     first_to_read,
-    is_intact,
-    sealer,
 )
 from evenmatch.journals.leases import LeaseWatch
 from evenmatch.journals.nats_link import NatsLink, NatsMessage, parse_address
+from evenmatch.journals.nats_snapshots import SNAPSHOTS_KEPT, NatsSnapshots
+from evenmatch.journals.nats_snapshots import StoredDocument as StoredDocument
 from evenmatch.journals.nats_state import ATTEMPTS, Documents, ShardWitness, cut_off
 
-SNAPSHOTS_KEPT = 2
+BATCH = "batch"
+"""Begins the use of a batch's parts; its first record follows."""
 PRUNED_MESSAGES = 200
 """Messages deleted at a time."""
 LOOK_AGAIN = 0.1
@@ -102,15 +105,6 @@ class Tip(msgspec.Struct, frozen=True, gc=False):
     head: NatsHead | None
 
 
-class StoredDocument(msgspec.Struct, frozen=True, gc=False):
-    """A snapshot: the name of its parts, and its checksum."""
-
-    sequence: int
-    wall: float
-    crc: int
-    parts: str
-
-
 class NatsJournal:
     """Stores the records of any number of shards in two streams.
 
@@ -152,10 +146,13 @@ class NatsJournal:
         # The message after which this journal may write, by shard; and the newest one ever seen.
         self._tips: dict[str, Tip] = {}
         self._newest: dict[str, int] = {}
+        # The last batch that was read, by shard: who reads on looks for the next one from there.
+        self._places: dict[str, tuple[int, NatsHead]] = {}
         # In which format the next batch is, by shard; it never falls.
         self._formats: dict[str, int] = {}
         self._ends = ShardWitness(self._link, clock)
         self._documents = Documents(self._link)
+        self._snapshots = NatsSnapshots(self._documents)
 
     async def lease(self, shard: str, owner: str, ttl: float) -> int:
         """Become or stay the owner of a shard and return the epoch."""
@@ -232,6 +229,9 @@ class NatsJournal:
                 is_stored = await self._insist(shard, tip, new, b"" if new.parts else batch.body)
             except AnswerLost as error:
                 is_stored = await self._look_up(shard, tip, new, error)
+            except JournalError:
+                await self._documents.discard_parts(shard, new.parts)
+                raise
             if not is_stored:
                 await self._refuse(shard, holder, first_seq)
             self._ends.note(shard, batch.last_seq)
@@ -240,7 +240,8 @@ class NatsJournal:
     async def _batch_head(self, shard: str, head: NatsHead, batch: StoredBatch) -> NatsHead:
         parts = ""
         if len(batch.body) > await self._link.largest():
-            parts = await self._documents.put_parts(shard, batch.body)
+            use = f"{BATCH}{batch.first_seq}"
+            parts = await self._documents.put_parts(shard, batch.body, use)
         return msgspec.structs.replace(
             head,
             kind="batch",
@@ -284,6 +285,7 @@ class NatsJournal:
         until = loop.time() + self._timeout
         while not await self._put(shard, tip, new, body):
             if (await self._tip(shard)).at != tip.at:
+                await self._documents.discard_parts(shard, new.parts)
                 return False
             if loop.time() >= until:
                 raise JournalUnavailable(
@@ -305,11 +307,11 @@ class NatsJournal:
         while True:
             try:
                 if turn is not None and await self._put(shard, tip, turn):
-                    raise JournalUnavailable(f"{lost}; nothing of the batch was stored") from lost
+                    raise await self._never_stored(shard, new, lost) from lost
                 present = await self._tip(shard)
                 # A message that is on its way to the replicas refuses others before it is read.
                 if present.at > tip.at:
-                    return self._is_ours(shard, present, turn, new, lost)
+                    return await self._is_ours(shard, present, turn, new, lost)
                 error: JournalError = lost
             except AnswerLost as again:
                 error = again
@@ -325,7 +327,7 @@ class NatsJournal:
                 ) from lost
             await asyncio.sleep(LOOK_AGAIN)
 
-    def _is_ours(
+    async def _is_ours(
         self, shard: str, present: Tip, turn: NatsHead | None, new: NatsHead, lost: AnswerLost
     ) -> bool:
         """Return whether the last message is our batch; raise if it is our turn."""
@@ -335,8 +337,15 @@ class NatsJournal:
         if present.head == turn:
             # Its own answer was lost as well.
             self._tips[shard] = present
-            raise JournalUnavailable(f"{lost}; nothing of the batch was stored") from lost
+            raise await self._never_stored(shard, new, lost) from lost
+        # Behind another message it may be stored, and its parts in use.
         return False
+
+    async def _never_stored(
+        self, shard: str, new: NatsHead, lost: AnswerLost
+    ) -> JournalUnavailable:
+        await self._documents.discard_parts(shard, new.parts)
+        return JournalUnavailable(f"{lost}; nothing of the batch was stored")
 
     async def _refuse(self, shard: str, holder: tuple[str, int], first_seq: int) -> None:
         """Say why an append changed nothing.
@@ -363,6 +372,7 @@ class NatsJournal:
         async with aclosing(self._log(shard, start, tip.at)) as log:
             async for message, head in log:
                 if head.kind == "batch" and head.last_seq >= reader.expected:
+                    self._places[shard] = message.seq, head
                     for entry in reader.open(await self._batch(shard, message, head)):
                         yield entry
         reader.end()
@@ -384,6 +394,8 @@ class NatsJournal:
                         return
                     start, until = message.seq + 1, loop.time() + self._timeout
                     yield message, decode_head(message, shard)
+            if start > end:
+                return
             following = await self._link.next_message(self._link.log, subject, start)
             if following is None or following.seq > end:
                 return
@@ -403,6 +415,16 @@ class NatsJournal:
     async def _find(self, shard: str, seq: int, end: int) -> int:
         """Return from where to read the log for the batch that holds a record."""
         subject, low, high = self._link.log_subject(shard), 1, end if seq > 1 else 1
+        at, place = self._places.get(shard, (0, None))
+        if place is not None and place.first_seq <= seq:
+            message = await self._link.next_message(self._link.log, subject, at)
+            if message is None or message.seq != at or decode_head(message, shard) != place:
+                # The log was pruned, damaged or restored: nothing that was seen of it counts.
+                self._places.pop(shard, None)
+            elif seq <= place.last_seq:
+                return at
+            else:
+                low = at + 1
         while low < high:
             middle = (low + high) // 2
             message = await self._link.next_message(self._link.log, subject, middle)
@@ -417,65 +439,50 @@ class NatsJournal:
     async def snapshot(self, shard: str, seq: int, state: bytes) -> None:
         """Store the state after record `seq`; the last two are kept."""
         check_snapshot((await self._tip(shard)).head, shard, seq)
-        wall, body = float(self.wall()), bytes(state)
-        crc = sealer(shard)(seq, wall, body)
-        new = StoredDocument(seq, wall, crc, await self._documents.put_parts(shard, body))
-        gone: list[StoredDocument] = []
-
-        def add(documents: list[StoredDocument]) -> list[StoredDocument]:
-            others = [each for each in documents if each.sequence != seq]
-            present = sorted([*others, new], key=lambda each: each.sequence)[-SNAPSHOTS_KEPT:]
-            gone[:] = [each for each in documents if each not in present]
-            return present
-
-        await self._documents.change(shard, "snapshots", list[StoredDocument], add)
-        for each in gone:
-            await self._documents.delete_parts(shard, each.parts)
+        await self._snapshots.put(shard, seq, float(self.wall()), bytes(state))
 
     async def latest_snapshot(self, shard: str) -> StoredSnapshot | None:
         """Return the newest snapshot whose checksum holds, or None."""
-        documents = await self._documents.get(shard, "snapshots", list[StoredDocument])
-        for each in reversed(documents):
-            if (body := await self._intact(shard, each)) is not None:
-                return StoredSnapshot(each.sequence, each.wall, body)
+        for each in reversed(await self._snapshots.kept(shard)):
+            if (found := await self._snapshots.open(shard, each)) is not None:
+                return found
         return None
-
-    async def _intact(self, shard: str, stored: StoredDocument) -> bytes | None:
-        body = await self._documents.get_parts(shard, stored.parts)
-        seal = sealer(shard)
-        if body is None or not is_intact(
-            seal, stored.sequence, stored.wall, crc=stored.crc, body=body
-        ):
-            return None
-        return body
 
     async def forget(self, shard: str, before: float) -> int:
         """Delete some batches that are older, and that two intact snapshots cover."""
-        documents = await self._documents.get(shard, "snapshots", list[StoredDocument])
-        tip = await self._tip(shard)
-        bodies = [await self._intact(shard, each) for each in documents]
-        if len(documents) < SNAPSHOTS_KEPT or None in bodies:
+        kept = await self._snapshots.kept(shard)
+        if len(kept) < SNAPSHOTS_KEPT:
             return 0
-        covered, count, last, parts = documents[0].sequence, 0, 0, list[str]()
-        until, seen = 0, 0
+        tip = await self._tip(shard)
+        covered, count, last, parts = kept[0].sequence, 0, 0, set[str]()
+        until, seen, end, stays = 0, 0, 0, ""
+        subject = self._link.log_subject(shard)
         async with aclosing(self._log(shard, 1, tip.at)) as log:
             async for message, head in log:
+                if seen == PRUNED_MESSAGES and not count:
+                    # Leases of a time without records; they would fill every slice.
+                    await self._link.purge(self._link.log, subject, until + 1)
+                    seen = 0
+                end, stays = head.last_seq, head.parts
                 if seen == PRUNED_MESSAGES or head.last_seq > covered or message.seq == tip.at:
                     break
                 if head.kind == "batch":
                     if head.last_wall >= before:
                         break
                     count, last = count + head.last_seq - head.first_seq + 1, head.last_seq
-                    parts += [head.parts] if head.parts else []
+                    parts |= {head.parts} - {""}
                 seen, until = seen + 1, message.seq
-        if count:
-            await self._link.purge(self._link.log, self._link.log_subject(shard), until + 1)
-            for name in parts:
-                await self._documents.delete_parts(shard, name)
-            # A segment without any record left says nothing about those that follow.
-            await self._documents.change(
-                shard, "segments", list[Segment], lambda each: _needed(each, last + 1)
-            )
+        # The snapshots are large: they are looked at only where something is old enough.
+        if not count or not await self._snapshots.are_intact(shard, kept):
+            return 0
+        await self._link.purge(self._link.log, subject, until + 1)
+        # Batches up to `end` were seen; whichever was not stored in their place never will be.
+        for name in parts | await self._documents.unused(shard, BATCH, end + 1, {stays}):
+            await self._documents.delete_parts(shard, name)
+        # A segment without any record left says nothing about those that follow.
+        await self._documents.change(
+            shard, "segments", list[Segment], lambda each: _needed(each, last + 1)
+        )
         return count
 
     async def segments(self, shard: str) -> list[Segment]:
@@ -502,13 +509,9 @@ class NatsJournal:
 
     async def snapshots(self, shard: str) -> list[StoredSnapshot]:
         """Return the intact snapshots, the oldest first."""
-        documents = await self._documents.get(shard, "snapshots", list[StoredDocument])
-        bodies = [(each, await self._intact(shard, each)) for each in documents]
-        return [
-            StoredSnapshot(each.sequence, each.wall, body)
-            for each, body in bodies
-            if body is not None
-        ]
+        kept = await self._snapshots.kept(shard)
+        found = [await self._snapshots.open(shard, each) for each in kept]
+        return [each for each in found if each is not None]
 
     async def close(self) -> None:
         """Publish what the witness lacks, and close the connection."""
@@ -521,7 +524,8 @@ class NatsJournal:
         at = await self._link.publish(subject, encode_head(head, shard, body), tip.at)
         if at is None:
             return False
-        self._tips[shard], self._newest[shard] = Tip(at, head), at
+        self._tips[shard] = Tip(at, head)
+        self._saw(shard, at)
         return True
 
     async def _tip(self, shard: str) -> Tip:
@@ -531,19 +535,23 @@ class NatsJournal:
             JournalCorrupt: It is damaged, or messages are missing that were there.
             JournalUnavailable: The leader knows less than was seen before.
         """
+        # Both from before the request: an append may be stored while the answer is on its way.
+        stored, newest = await self._ends.known(shard), self._newest.get(shard, 0)
         message = await self._link.last_message(self._link.log, self._link.log_subject(shard))
         tip = Tip(message.seq, decode_head(message, shard)) if message else Tip(0, None)
-        newest = self._newest.get(shard, 0)
-        if tip.at < newest:
-            if await self._link.end_of(self._link.log) < newest:
-                raise JournalUnavailable(
-                    f"the server that answers for shard {shard!r} knows less than was "
-                    "acknowledged: try again"
-                )
-            raise cut_off(shard, tip.head.last_seq if tip.head else 0)
-        await self._ends.check(shard, tip.head.last_seq if tip.head else 0)
-        self._newest[shard] = tip.at
+        last_seq = tip.head.last_seq if tip.head else 0
+        if tip.at < newest and await self._link.end_of(self._link.log) < newest:
+            raise JournalUnavailable(
+                f"the server that answers for shard {shard!r} knows less than was acknowledged: "
+                "try again"
+            )
+        if tip.at < newest or last_seq < stored:
+            raise cut_off(shard, last_seq)
+        self._saw(shard, tip.at)
         return tip
+
+    def _saw(self, shard: str, at: int) -> None:
+        self._newest[shard] = max(at, self._newest.get(shard, 0))
 
 
 def encode_head(head: NatsHead, shard: str, body: bytes) -> bytes:

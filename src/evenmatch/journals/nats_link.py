@@ -14,7 +14,7 @@ from base64 import b64decode
 from collections.abc import AsyncGenerator, Awaitable, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qs, quote, unquote
 
 import msgspec
@@ -90,6 +90,13 @@ class NatsMessage(msgspec.Struct, frozen=True, gc=False):
     data: bytes
 
 
+class _Connection(NamedTuple):
+    """A client of the driver's, and what is done as soon as its connection ends."""
+
+    client: Client
+    gone: asyncio.Future[None]
+
+
 class NatsLink:
     """A connection that is opened on demand, and dropped after each error.
 
@@ -128,8 +135,7 @@ class NatsLink:
         self._timeout = timeout
         self._is_read_only = is_read_only
         self._opening = asyncio.Lock()
-        self._client: Client | None = None
-        self._gone: asyncio.Future[None] | None = None
+        self._connection: _Connection | None = None
         self._is_closed = False
 
     def log_subject(self, shard: str) -> str:
@@ -142,7 +148,7 @@ class NatsLink:
 
     async def largest(self) -> int:
         """Return how many bytes a message may have."""
-        client = await self._open()
+        client, _ = await self._open()
         return client.max_payload - HEADROOM
 
     async def publish(
@@ -191,7 +197,8 @@ class NatsLink:
         """Yield the messages of a subject from a sequence on, in order, as one replica has them."""
         from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
-        client = await self._open()
+        connection = await self._open()
+        client = connection.client
         config = ConsumerConfig(
             deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
             opt_start_seq=max(1, start),
@@ -201,22 +208,21 @@ class NatsLink:
             num_replicas=1,
         )
         context = client.jetstream(timeout=self._timeout)
-        consumer = await self._guarded(
-            context.pull_subscribe(subject, stream=stream, config=config), self._timeout
-        )
+        subscribed = context.pull_subscribe(subject, stream=stream, config=config)
+        consumer = await self._guarded(connection, subscribed, self._timeout)
         try:
-            info = await self._guarded(consumer.consumer_info(), self._timeout)
+            info = await self._guarded(connection, consumer.consumer_info(), self._timeout)
             left = info.num_pending or 0
             while left > 0:
                 wanted = min(left, FETCHED)
                 fetched = consumer.fetch(wanted, timeout=self._timeout)
-                for message in await self._guarded(fetched, 2 * self._timeout):
+                for message in await self._guarded(connection, fetched, 2 * self._timeout):
                     left -= 1
                     yield NatsMessage(message.metadata.sequence.stream, message.data)
         finally:
             # The server forgets a consumer that nobody asks any more; this only is sooner.
             if not client.is_closed:
-                await self._guarded(consumer.unsubscribe(), self._timeout)
+                await self._guarded(connection, consumer.unsubscribe(), self._timeout)
 
     async def purge(self, stream: str, subject: str, before: int | None = None) -> None:
         """Delete the messages of a subject, or those before a sequence."""
@@ -250,7 +256,8 @@ class NatsLink:
     async def close(self) -> None:
         """Close the connection; a second call does nothing."""
         self._is_closed = True
-        await self._drop()
+        if self._connection is not None:
+            await self._drop(self._connection)
 
     async def _stored(self, stream: str, asked: Mapping[str, object]) -> NatsMessage | None:
         answer = await self._api(f"STREAM.MSG.GET.{stream}", asked, NO_MESSAGE)
@@ -270,21 +277,19 @@ class NatsLink:
     async def _request(
         self, subject: str, data: bytes, headers: dict[str, str] | None = None
     ) -> dict[str, Any]:
-        client = await self._open()
-        request = client.request(subject, data, timeout=self._timeout, headers=headers)
-        message = await self._guarded(request, self._timeout)
+        connection = await self._open()
+        request = connection.client.request(subject, data, timeout=self._timeout, headers=headers)
+        message = await self._guarded(connection, request, self._timeout)
         try:
             return msgspec.json.decode(message.data, type=dict[str, Any])
         except msgspec.DecodeError as error:
             # Bytes that are no answer of JetStream's: what else comes from there is none either.
-            await self._drop()
+            await self._drop(connection)
             raise AnswerLost(self._says(_detail(error, self._timeout))) from error
 
-    async def _guarded(self, work: Awaitable[_T], timeout: float) -> _T:
-        """Return what the work gives, unless the connection ends or the time is over."""
-        task = asyncio.ensure_future(work)
-        gone = self._gone
-        assert gone is not None
+    async def _guarded(self, connection: _Connection, work: Awaitable[_T], timeout: float) -> _T:
+        """Return what the work gives, unless its connection ends or the time is over."""
+        task, gone = asyncio.ensure_future(work), connection.gone
         try:
             async with asyncio.timeout(timeout):
                 await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
@@ -293,37 +298,36 @@ class NatsLink:
             return task.result()
         # A connection that ends under the driver makes it fail in any way.
         except Exception as error:
-            await self._drop()
+            await self._drop(connection)
             raise AnswerLost(self._says(_detail(error, timeout))) from error
         finally:
             # Its own error, if it has one by now, is not the one to report.
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    async def _open(self) -> Client:
+    async def _open(self) -> _Connection:
         async with self._opening:
             if self._is_closed:
                 raise JournalUnavailable("the journal was closed: open it again")
-            client = self._client
-            if client is not None and client.is_connected:
-                return client
+            if self._connection is not None and self._connection.client.is_connected:
+                return self._connection
+            self._connection = connection = _new_connection()
             try:
                 async with asyncio.timeout(self._timeout):
-                    return await self._connect()
+                    await self._connect(connection)
+                return connection
             except MatchmakingError:
-                await self._drop()
+                await self._drop(connection)
                 raise
             except Exception as error:
-                await self._drop()
+                await self._drop(connection)
                 raise JournalUnavailable(self._says(_detail(error, self._timeout))) from error
             except BaseException:
-                await self._drop()
+                await self._drop(connection)
                 raise
 
-    async def _connect(self) -> Client:
-        from nats.aio.client import Client
-
-        gone = asyncio.get_running_loop().create_future()
+    async def _connect(self, connection: _Connection) -> None:
+        client, gone = connection
 
         async def note_end() -> None:
             if not gone.done():
@@ -332,8 +336,6 @@ class NatsLink:
         async def ignore(error: Exception) -> None:
             """Whoever waits for an answer hears of it."""
 
-        client = Client()
-        self._client, self._gone = client, gone
         await client.connect(
             list(self._address.servers),
             name="evenmatch",
@@ -345,7 +347,6 @@ class NatsLink:
             closed_cb=note_end,
         )
         await self._make_streams(client)
-        return client
 
     async def _make_streams(self, client: Client) -> None:
         """Make the streams if they are missing; what an operator has changed stays."""
@@ -388,16 +389,24 @@ class NatsLink:
         if error := answer.get("error"):
             raise JournalUnavailable(self._says(f"{error.get('description')}"))
 
-    async def _drop(self) -> None:
-        client, self._client = self._client, None
-        if client is not None and not client.is_closed:
+    async def _drop(self, connection: _Connection) -> None:
+        """Close a connection that failed; one that was opened since then goes on."""
+        if self._connection is connection:
+            self._connection = None
+        if not connection.client.is_closed:
             # Whatever it says: nobody hears of this connection any more.
             with suppress(Exception):
                 async with asyncio.timeout(1.0):
-                    await client.close()
+                    await connection.client.close()
 
     def _says(self, detail: str) -> str:
         return f"NATS at {self._address.shown} cannot be used ({detail})"
+
+
+def _new_connection() -> _Connection:
+    from nats.aio.client import Client
+
+    return _Connection(Client(), asyncio.get_running_loop().create_future())
 
 
 def _token(shard: str) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import TypeVar
 from zlib import crc32
@@ -51,18 +52,16 @@ class ShardWitness:
             self._publishing.add(task)
             task.add_done_callback(self._publishing.discard)
 
-    async def check(self, shard: str, last_seq: int) -> None:
-        """Refuse a log that ends before what was stored.
+    async def known(self, shard: str) -> int:
+        """Return up to which record a log was stored before this was asked, or a little less.
 
-        Raises:
-            JournalCorrupt: It does.
+        Ask before the log is read: what is read later never ends before that.
         """
         if shard not in self._stored:
             subject = self._link.state_subject(shard, "end")
             message = await self._link.last_message(self._link.state, subject)
-            self._stored[shard] = _whole_number(message)
-        if last_seq < max(self._stored[shard], self._ends.get(shard, 0)):
-            raise cut_off(shard, last_seq)
+            self._stored[shard] = max(self._stored.get(shard, 0), _whole_number(message))
+        return max(self._stored[shard], self._ends.get(shard, 0))
 
     async def flush(self) -> None:
         """Publish what is not published yet."""
@@ -94,7 +93,7 @@ class Documents:
         Raises:
             JournalCorrupt: It is damaged.
         """
-        return (await self._read(shard, name, kind))[1]
+        return (await self.look(shard, name, kind))[1]
 
     async def change(
         self,
@@ -104,24 +103,37 @@ class Documents:
         work: Callable[[list[_Item]], list[_Item]],
     ) -> None:
         """Replace a list by what `work` makes of it, although others may change it meanwhile."""
-        subject = self._link.state_subject(shard, name)
         for _ in range(ATTEMPTS):
-            at, present = await self._read(shard, name, kind)
-            body = msgspec.json.encode(work(present))
-            data = b"%08x\n%b" % (crc32(body, crc32(subject.encode())), body)
-            if await self._link.publish(subject, data, at) is not None:
+            at, present = await self.look(shard, name, kind)
+            if await self.replace(shard, name, at, work(present)):
                 return
-        raise JournalUnavailable(
-            f"the {name} of shard {shard!r} were changed by others {ATTEMPTS} times: try again"
-        )
+        raise changed_by_others(shard, name)
 
-    async def put_parts(self, shard: str, body: bytes) -> str:
-        """Store bytes of any length; return the name under which they are found."""
+    async def replace(self, shard: str, name: str, at: int, items: list[_Item]) -> bool:
+        """Store a list in the place of the one with a revision; return whether that stood there."""
+        subject = self._link.state_subject(shard, name)
+        body = msgspec.json.encode(items)
+        data = b"%08x\n%b" % (crc32(body, crc32(subject.encode())), body)
+        return await self._link.publish(subject, data, at) is not None
+
+    async def put_parts(self, shard: str, body: bytes, use: str = "") -> str:
+        """Store bytes of any length; return the name under which they are found.
+
+        Args:
+            shard: Whose they are.
+            body: The bytes.
+            use: What for, and behind that a number; `unused` understands it.
+        """
         size, number = await self._link.largest(), secrets.token_hex(8)
         pieces = [body[at : at + size] for at in range(0, len(body), size)] or [b""]
-        name = f"{number}-{len(pieces)}"
-        for at, piece in enumerate(pieces):
-            await self._link.publish(self._link.state_subject(shard, "part", name, str(at)), piece)
+        name = f"{number}-{use}-{len(pieces)}" if use else f"{number}-{len(pieces)}"
+        try:
+            for at, piece in enumerate(pieces):
+                subject = self._link.state_subject(shard, "part", name, str(at))
+                await self._link.publish(subject, piece)
+        except JournalError:
+            await self.discard_parts(shard, name)
+            raise
         return name
 
     async def get_parts(self, shard: str, name: str) -> bytes | None:
@@ -140,9 +152,25 @@ class Documents:
         subject = self._link.state_subject(shard, "part", name, ">")
         await self._link.purge(self._link.state, subject)
 
-    async def _read(
-        self, shard: str, name: str, kind: type[list[_Item]]
-    ) -> tuple[int, list[_Item]]:
+    async def discard_parts(self, shard: str, name: str) -> None:
+        """Forget what nobody refers to; where that fails, it is left over."""
+        if name:
+            with suppress(JournalError):
+                await self.delete_parts(shard, name)
+
+    async def unused(self, shard: str, use: str, before: int, used: Collection[str]) -> set[str]:
+        """Return the names of parts with a lower number than `before` that are not in use."""
+        start = self._link.state_subject(shard, "part", "")
+        subjects = await self._link.subjects(self._link.state, f"{start}>")
+        names = {each.removeprefix(start).partition(".")[0] for each in subjects}
+        return {each for each in names if _number_of(each, use, before) < before} - set(used)
+
+    async def look(self, shard: str, name: str, kind: type[list[_Item]]) -> tuple[int, list[_Item]]:
+        """Return the revision of a list, 0 if it was never stored, and the list.
+
+        Raises:
+            JournalCorrupt: It is damaged.
+        """
         subject = self._link.state_subject(shard, name)
         message = await self._link.last_message(self._link.state, subject)
         if message is None:
@@ -161,6 +189,19 @@ def _whole_number(message: NatsMessage | None) -> int:
     if message is None or not message.data.isdigit():
         return 0
     return int(message.data)
+
+
+def _number_of(name: str, use: str, otherwise: int) -> int:
+    """Return the number in the name of parts, or another one if they have a different use."""
+    found = re.fullmatch(rf"[0-9a-f]+-{use}([0-9]+)-[0-9]+", name)
+    return int(found[1]) if found else otherwise
+
+
+def changed_by_others(shard: str, name: str) -> JournalUnavailable:
+    """Return the error for a list that never stood still."""
+    return JournalUnavailable(
+        f"the {name} of shard {shard!r} were changed by others {ATTEMPTS} times: try again"
+    )
 
 
 def cut_off(shard: str, last_seq: int) -> JournalCorrupt:
