@@ -55,7 +55,6 @@ from evenmatch.journals.head import (
 from evenmatch.journals.leases import LeaseWatch
 from evenmatch.journals.nats_link import NatsLink, NatsMessage, parse_address
 from evenmatch.journals.nats_snapshots import SNAPSHOTS_KEPT, NatsSnapshots
-from evenmatch.journals.nats_snapshots import StoredDocument as StoredDocument
 from evenmatch.journals.nats_state import ATTEMPTS, Documents, ShardWitness, cut_off
 
 BATCH = "batch"

@@ -22,8 +22,9 @@ from evenmatch.journals.base import Entry, Segment, StoredSnapshot, format_of
 from evenmatch.journals.batches import StoredBatch, make_batch
 from evenmatch.journals.copying import OWNER, Say
 from evenmatch.journals.head import TTL_MAX, sealer
-from evenmatch.journals.nats import NatsHead, NatsJournal, StoredDocument, encode_head
+from evenmatch.journals.nats import NatsHead, NatsJournal, encode_head
 from evenmatch.journals.nats_link import NatsLink, parse_address
+from evenmatch.journals.nats_snapshots import StoredDocument
 from evenmatch.journals.nats_state import Documents
 from evenmatch.journals.opening import open_on_server, open_store, without_password
 from evenmatch.journals.postgres import PostgresJournal, seal_of
