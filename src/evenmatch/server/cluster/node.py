@@ -205,6 +205,7 @@ class Node:
             owners = dict.fromkeys(each.owner for each in self._members.alive)
             owners |= dict.fromkeys(seat.holder for seat in self._seats.values())
             await asyncio.gather(*(self._hello(each) for each in owners))
+            self._peers.tidy()
             await self._level()
             await asyncio.sleep(HELLO_EVERY)
 
@@ -549,9 +550,9 @@ class Node:
         return place
 
     @property
-    def _owners(self) -> dict[tuple[str, int] | None, None]:
-        """Return where the other nodes are that own a shard, as far as they are known."""
-        return {self._identity.place_of(seat.holder): None for seat in self._seats.values()}
+    def _owners(self) -> dict[str, tuple[str, int] | None]:
+        """Return where the owner of each shard is, None if it is no other node."""
+        return {about: self._identity.place_of(seat.holder) for about, seat in self._seats.items()}
 
     @property
     def _is_ready(self) -> bool:
