@@ -194,6 +194,9 @@ class FrameLink(_Frames):
                     return link
         except (OSError, TimeoutError):
             pass
+        except asyncio.CancelledError:
+            link.close()
+            raise
         link.close()
         return None
 

@@ -31,7 +31,7 @@ class Peers:
         self._peers: dict[Place, Peer] = {}
         self._links: dict[Place, FrameLink] = {}
         self._link_again: dict[Place, float] = {}
-        self._opening: dict[asyncio.Task[None], None] = {}
+        self._opening: dict[Place, asyncio.Task[None]] = {}
 
     def peer(self, place: Place) -> Peer:
         """Return the way of requests to a node."""
@@ -57,11 +57,12 @@ class Peers:
         if link is not None and not link.is_lost:
             return link
         now = asyncio.get_running_loop().time()
-        if now >= self._link_again.get(place, now):
+        # One that comes up while another is under way would be held open by nobody.
+        if place not in self._opening and now >= self._link_again.get(place, now):
             self._link_again[place] = now + LINK_AGAIN
             task = asyncio.create_task(self._open_link(place))
-            self._opening[task] = None
-            task.add_done_callback(self._opening.pop)
+            self._opening[place] = task
+            task.add_done_callback(lambda _: self._opening.pop(place))
         return None
 
     async def _open_link(self, place: Place) -> None:
@@ -79,7 +80,7 @@ class Peers:
 
     async def stop(self) -> None:
         """Close all connections."""
-        opening = list(self._opening)
+        opening = list(self._opening.values())
         for task in opening:
             task.cancel()
         await asyncio.gather(*opening, return_exceptions=True)
