@@ -20,11 +20,11 @@ from typing import Any
 
 import msgspec
 
-MAGIC = b"EVENMATCH/1 "
-WELCOME = b"OK\r\n"
+MAGIC, WELCOME = b"EVENMATCH/1 ", b"OK\r\n"
+"""How a node begins, and what it is told."""
 FRAME_BYTES_MAX = 16_000_000
 PENDING_MAX = 8_192
-"""Requests that wait for one owner; the next one is refused."""
+"""Requests that wait for one owner; the next one takes the longer way, over HTTP."""
 ANSWER_SECONDS = 10.0
 """After which a request counts as lost: longer than a commit and a hand-over take."""
 SWEEP_EVERY = 1.0
