@@ -14,6 +14,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from websockets.sync.client import connect
 
+from evenmatch.server.cluster.members import HELLO_EVERY
 from tests.integration.gamelift_clients import DUEL, client_of, player, refused, states
 from tests.integration.test_cluster import LEASE, Cluster, answered, cluster, ws
 from tests.integration.test_cluster import shared as shared
@@ -346,3 +347,37 @@ def test_gamelifts_clients_play_at_any_node_in_a_game_of_several_shards(
             assert kept["RuleSetName"] == "duel-rules"
             with refused("InvalidRequestException", "change [gamelift] in CONFIG on all nodes"):
                 client.create_matchmaking_rule_set(Name="more", RuleSetBody=DUEL)
+
+
+def test_nodes_drain_together_also_over_the_death_of_one(tmp_path: Path, shared: str) -> None:
+    with cluster(tmp_path, shared, "a", "b", "c", config=CONFIG) as nodes:
+        before = spread(nodes)
+        running = dict(nodes.nodes)
+        waits, empty = running[before["/s0.arena"]], running[before["/s0.casual"]]
+        assert answered(waits, "POST", "/v1/tickets", ticket("ada", "arena"))[0].status == 201
+        told = waits.call("POST", "/v1/drain?limit=1000").body
+        assert (told["draining"], told["waiting"]) == (True, 1)
+
+        # Nobody waits there, but the node stays: otherwise another one would take tickets for it.
+        def all_have_heard() -> bool:
+            drains = [len(nodes.status(name)["drains"]) for name in nodes.nodes]
+            return sum(drains) == len(SHARDS)
+
+        until(all_have_heard, "each shard drains")
+        # Each of the others greets it meanwhile, and hears of it.
+        time.sleep(2 * HELLO_EVERY)
+        name = before["/s0.casual"]
+        empty.kill()
+        del nodes.nodes[name]
+        spread(nodes)
+        for group in GROUPS:
+            reply = waits.call("POST", "/v1/tickets", ticket("bob", group))
+            assert (reply.status, reply.body["error"]) == (503, "draining"), reply
+        assert waits.call("GET", "/v1/drain").body["draining"]
+
+        # It can be taken back in all shards, whoever has them now, and begun again.
+        assert not waits.call("DELETE", "/v1/drain").body["draining"]
+        assert answered(waits, "POST", "/v1/tickets", ticket("eve", "casual"))[0].status == 201
+        assert waits.call("POST", "/v1/drain?limit=3").status == 200
+        for left in nodes.nodes.values():
+            assert left.process.wait(GIVE_UP) == 0

@@ -71,6 +71,11 @@ class Connection:
         return cls(*await asyncio.open_connection(host, port, ssl=tls))
 
     @property
+    def transport(self) -> asyncio.WriteTransport:
+        """Return what its bytes go through."""
+        return self._writer.transport
+
+    @property
     def is_free(self) -> bool:
         """Whether another request may go over it."""
         is_lost = self._writer.is_closing() or self._reader.at_eof()

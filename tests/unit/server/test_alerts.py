@@ -23,6 +23,8 @@ from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Accept as Confirm
 from evenmatch.model.inputs import Configure, Decline, Enqueue
 from evenmatch.model.queue import Format, Queue, ReadyCheck, Rule
+from evenmatch.server.cluster import joined_answers
+from evenmatch.server.cluster.joined_answers import WholeAnswer
 from evenmatch.server.http.app import App
 from evenmatch.server.http.responses import Message
 from evenmatch.server.http.table import openapi_document
@@ -150,7 +152,9 @@ def test_commands_of_the_runbook_exist() -> None:
     for path in paths:
         assert re.sub(r"\b(TICKET|QUEUE)\b", "*", path) in known
     assert (
-        {"serve", "backup", "check", "export", "compare", "keys"} == set(commands) <= set(COMMANDS)
+        {"serve", "backup", "check", "export", "compare", "keys", "cluster"}
+        == set(commands)
+        <= set(COMMANDS)
     )
 
 
@@ -162,7 +166,7 @@ def test_metrics_that_alerts_look_at_exist(tmp_path: Path) -> None:
         there = set(world.scrape())
         await world.runtime.stop()
         world.parts.metrics.unexpected(RuntimeError("planted"), "GET /")
-        there |= set(world.scrape())
+        there |= set(world.scrape()) | set(scrape(of_two_shards(world)))
         for expression in EXPRESSIONS.values():
             assert names_in(expression)
             assert names_in(expression) <= there
@@ -190,6 +194,26 @@ def test_server_that_is_gone() -> None:
     assert fires(EXPRESSIONS["EvenmatchGone"], {}, {})
     there = {"evenmatch_ready": {frozenset[tuple[str, str]](): 0.0}}
     assert fires(EXPRESSIONS["EvenmatchGone"], there, there) == {}
+
+
+def of_two_shards(world: World, status: int = 200) -> bytes:
+    """Return the metrics of a game of two shards, one of which answers with this status."""
+    pages = [WholeAnswer(each, (), world.parts.metrics.text()) for each in (200, status)]
+    return joined_answers.metrics(list(zip(("s0", "s0.casual"), pages, strict=True))).body
+
+
+def test_shard_that_is_gone() -> None:
+    async def main() -> None:
+        world = World(ShardPlan((DUEL,)))
+        await world.runtime.start()
+        calm, gone = scrape(of_two_shards(world)), scrape(of_two_shards(world, 503))
+        assert fires(EXPRESSIONS["EvenmatchShardGone"], calm, calm) == {}
+        assert fires(EXPRESSIONS["EvenmatchShardGone"], calm, gone)
+        # The others answer, so this alone would not be told.
+        assert fires(EXPRESSIONS["EvenmatchGone"], calm, gone) == {}
+        await world.runtime.stop()
+
+    asyncio.run(main())
 
 
 def test_journal_that_cannot_be_written() -> None:

@@ -1,6 +1,7 @@
 """Nodes of a cluster without processes: names, signatures, and who is asked."""
 
 import asyncio
+import socket
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -12,8 +13,11 @@ import pytest
 from evenmatch.errors import ConfigError, JournalUnavailable
 from evenmatch.server.cluster import forwarding
 from evenmatch.server.cluster.forwarding import FORWARDED, Peer
+from evenmatch.server.cluster.frames import UNHEARD_SECONDS, end_when_unheard
 from evenmatch.server.cluster.identity import NodeIdentity, address_of, node_identity
+from evenmatch.server.cluster.peers import Peers
 from evenmatch.server.http.responses import Disconnected, InvalidRequest
+from tests.waiting import until
 
 GIVE_UP = 20.0
 KEY = b"0123456789abcdef"
@@ -379,6 +383,84 @@ def test_owner_that_is_not_there_is_said_to_be_replaced(monkeypatch: pytest.Monk
             await Peer("127.0.0.1", port, identity()).answer(
                 scope("GET"), receive(b""), take([]), b""
             )
+
+    asyncio.run(main())
+
+
+def test_answers_of_a_node_that_has_lost_their_shard_end_in_time() -> None:
+    async def main() -> None:
+        served: list[asyncio.Task[Any]] = []
+
+        async def owner(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            served.append(cast(Any, asyncio.current_task()))
+            await reader.readuntil(b"\r\n\r\n")
+            # A stream that never ends by itself.
+            writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n")
+            await reader.read()
+            writer.close()
+            await writer.wait_closed()
+
+        server = await asyncio.start_server(owner, "127.0.0.1", 0)
+        place = ("127.0.0.1", server.sockets[0].getsockname()[1])
+        owners: dict[str, Any] = {"/s0": place, "/s1": place}
+        peers = Peers(identity(), lambda: owners)
+        peer = peers.peer(place)
+        told: dict[str, list[Any]] = {"/s0": [], "/s1": []}
+        async with asyncio.timeout(GIVE_UP):
+            first, second = (
+                asyncio.create_task(
+                    peer.answer(scope("GET"), receive(b""), take(told[about]), b"", about)
+                )
+                for about in told
+            )
+            await until(lambda: all(len(each) == 2 for each in told.values()), "both streams")
+            owners["/s0"] = None
+            peers.tidy()
+            # It may end them itself, and do so in order.
+            assert all(each in peer._busy.values() for each in told)
+            peers.tidy()
+            await first
+            assert len(told["/s0"]) == 2, "cut off, and not ended"
+            peers.tidy()
+            assert not second.done()
+            owners["/s1"] = ("127.0.0.2", 1)
+            peers.tidy()
+            peers.tidy()
+            await second
+            assert peer._is_closed
+            assert peers._peers == {}
+            server.close()
+            await asyncio.gather(*served)
+
+    asyncio.run(main())
+
+
+def test_connections_to_owners_end_when_their_machine_is_not_heard_any_more() -> None:
+    async def main() -> None:
+        seen: list[bytes] = []
+        served: list[asyncio.Task[Any]] = []
+
+        async def owner(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            served.append(cast(Any, asyncio.current_task()))
+            await answering(seen)(reader, writer)
+            writer.close()
+            await writer.wait_closed()
+
+        server = await asyncio.start_server(owner, "127.0.0.1", 0)
+        peer = Peer("127.0.0.1", server.sockets[0].getsockname()[1], identity())
+        async with asyncio.timeout(GIVE_UP):
+            await peer.answer(scope("GET"), receive(b""), take([]), b"")
+            own = peer._free[0].transport.get_extra_info("socket")
+            # A stream is only read: nothing is sent whose confirmation could fail to come.
+            assert own.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+            assert own.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) < UNHEARD_SECONDS
+            unheard = own.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+            assert unheard == UNHEARD_SECONDS * 1_000
+            peer.close()
+            server.close()
+            await asyncio.gather(*served)
+        # What stands in for a connection has no socket.
+        end_when_unheard(asyncio.Transport())
 
     asyncio.run(main())
 

@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from contextlib import suppress
+from typing import Any, cast
 
 import pytest
 
-from evenmatch.server.cluster import frames
+from evenmatch.server.cluster import frames, peers
 from evenmatch.server.cluster.frames import (
     MAGIC,
     WELCOME,
@@ -15,7 +16,9 @@ from evenmatch.server.cluster.frames import (
     FrameLink,
     FrameServer,
 )
-from tests.waiting import until
+from evenmatch.server.cluster.identity import NodeIdentity
+from evenmatch.server.cluster.peers import Peers
+from tests.waiting import turns, until
 
 HEADERS = [(b"idempotency-key", b"k1"), (b"x", b"\xff")]
 
@@ -167,3 +170,63 @@ def test_frames_that_make_no_sense_end_the_connection() -> None:
         await until(lambda: server.is_lost)
 
     assert play(lambda ask, server: None, huge)
+
+
+def test_connection_is_not_opened_twice_though_the_owner_is_slow_to_welcome_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(peers, "LINK_AGAIN", 0.0)
+
+    async def main() -> None:
+        let_in = asyncio.Event()
+        came: list[asyncio.Task[Any]] = []
+
+        async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            came.append(cast(Any, asyncio.current_task()))
+            await reader.readuntil(b"\r\n\r\n")
+            await let_in.wait()
+            writer.write(WELCOME)
+            await reader.read()
+            writer.close()
+            await writer.wait_closed()
+
+        server = await asyncio.start_server(slow, "127.0.0.1", 0)
+        place = server.sockets[0].getsockname()[:2]
+        others = Peers(NodeIdentity("a", "127.0.0.1:1", b"0123456789abcdef", "00"), dict)
+        async with asyncio.timeout(20.0):
+            assert others.link(place) is None
+            await until(lambda: came, "the connection")
+            for _ in range(5):
+                assert others.link(place) is None
+                await turns()
+            let_in.set()
+            await until(lambda: others.link(place) is not None, "the welcome")
+            assert len(came) == 1
+            await others.stop()
+            server.close()
+            await asyncio.gather(*came)
+
+    asyncio.run(main())
+
+
+def test_connection_that_is_given_up_before_its_welcome_is_closed() -> None:
+    async def main() -> None:
+        came: list[asyncio.Task[Any]] = []
+
+        async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            came.append(cast(Any, asyncio.current_task()))
+            with suppress(ConnectionError):
+                await reader.read()
+            writer.close()
+
+        server = await asyncio.start_server(silent, "127.0.0.1", 0)
+        place = server.sockets[0].getsockname()[:2]
+        others = Peers(NodeIdentity("a", "127.0.0.1:1", b"0123456789abcdef", "00"), dict)
+        async with asyncio.timeout(20.0):
+            assert others.link(place) is None
+            await until(lambda: came, "the connection")
+            await others.stop()
+            await asyncio.gather(*came)
+        server.close()
+
+    asyncio.run(main())

@@ -167,6 +167,15 @@ def test_node_started_anew_hands_nothing_on_to_its_own_address(
     with_node(scene, journal=journal)
 
 
+def test_node_keeps_no_connections_to_one_that_owns_nothing_any_more() -> None:
+    async def scene(running: Node) -> None:
+        peer = running._peers.peer(("10.0.0.2", 1))
+        await until(lambda: peer._is_closed, "its end")
+        assert not running._peers._peers
+
+    with_node(scene)
+
+
 def test_note_of_a_request_opens_no_connection_for_frames() -> None:
     async def scene(running: Node) -> None:
         assert running.frames(IDENTITY.sign("a", "a")) is None

@@ -5,7 +5,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from evenmatch.errors import InvalidTicket
 from evenmatch.server.cluster import joined_answers
-from evenmatch.server.cluster.joined_answers import WholeAnswer, well
+from evenmatch.server.cluster.joined_answers import SHARD_UP, WholeAnswer, well
 
 
 def bad(status: int, code: str = "unavailable") -> WholeAnswer:
@@ -52,11 +52,26 @@ def test_metrics_of_all_shards_can_be_read_as_one_page() -> None:
         (name, WholeAnswer(200, (), page.format(n).encode())) for name, n in (("a", 3), ("b", 4))
     ]
     families = list(text_string_to_metric_families(joined_answers.metrics(pages).body.decode()))
-    assert [each.name for each in families] == ["t", "up", "w"]
+    assert [each.name for each in families] == ["t", "up", "w", SHARD_UP]
     found = {(each.name, each.labels["shard"]): each.value for each in families[0].samples}
     assert found == {("t_total", "a"): 3.0, ("t_total", "b"): 4.0}
     assert len(families[2].samples) == 6
-    assert joined_answers.metrics([pages[0], ("b", bad(503))]).status == 503
+
+
+def test_metrics_of_a_shard_that_does_not_answer_are_left_out_and_it_is_said_to_be_down() -> None:
+    page = WholeAnswer(200, ((b"content-type", b"text/plain"),), b"# TYPE w gauge\nw 2.0\n")
+    joined = joined_answers.metrics([("a", bad(503)), ("b", page)])
+    assert (joined.status, joined.headers) == (200, page.headers)
+    samples = [
+        (one.name, one.labels["shard"], one.value)
+        for each in text_string_to_metric_families(joined.body.decode())
+        for one in each.samples
+    ]
+    assert samples == [("w", "b", 2.0), (SHARD_UP, "a", 0.0), (SHARD_UP, "b", 1.0)]
+    # Nobody has judged the caller, or somebody turns them away.
+    assert joined_answers.metrics([("a", bad(503)), ("b", bad(503))]).status == 503
+    assert joined_answers.metrics([("a", bad(503)), ("b", bad(401))]).status == 401
+    assert joined_answers.metrics([("a", page), ("b", bad(500))]).status == 500
 
 
 def test_tickets_of_an_array_are_answered_in_their_order_wherever_they_belong() -> None:

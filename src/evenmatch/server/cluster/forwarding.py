@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Collection
 from contextlib import suppress
 
 from evenmatch.errors import JournalUnavailable
+from evenmatch.server.cluster.frames import end_when_unheard
 from evenmatch.server.cluster.identity import NodeIdentity
 from evenmatch.server.http.responses import (
     Disconnected,
@@ -62,7 +64,9 @@ class Peer:
         self._host = f"[{host}]:{port}".encode() if ":" in host else f"{host}:{port}".encode()
         self._identity = identity
         self._free: deque[Connection] = deque()
-        self._busy: dict[Connection, None] = {}
+        # Those over which an answer comes, with the shard that it is about.
+        self._busy: dict[Connection, str] = {}
+        self._misplaced: dict[Connection, None] = {}
         self._is_closed = False
 
     async def answer(
@@ -94,6 +98,7 @@ class Peer:
             if status == 503 and (owner := headers.get(OWNER)):
                 self._keep(connection, is_whole=await _is_read(connection))
                 return owner.decode("latin-1")
+            self._busy[connection] = about
             await self._pass_back(connection, status, headers, send, leaving)
         finally:
             leaving.cancel()
@@ -115,7 +120,6 @@ class Peer:
             if not is_over:
                 connection.close()
 
-        self._busy[connection] = None
         leaving.add_done_callback(cut)
         try:
             kept: Headers = [each for each in headers.items() if each[0] not in HOP_BY_HOP]
@@ -143,6 +147,22 @@ class Peer:
             self._free.pop().close()
         for connection in list(self._busy):
             connection.close()
+
+    def end_all_but(self, owned: Collection[str]) -> bool:
+        """End the answers about other shards that were under way at the last call already.
+
+        Args:
+            owned: Shards of which this is the owner.
+
+        Returns:
+            Whether answers about other shards are still under way.
+        """
+        before = self._misplaced
+        self._misplaced = {one: None for one, about in self._busy.items() if about not in owned}
+        for connection in [each for each in self._misplaced if each in before]:
+            connection.close()
+            del self._misplaced[connection]
+        return bool(self._misplaced)
 
     def _keep(self, connection: Connection, *, is_whole: bool) -> None:
         """Keep a connection for the next request, if it can take one."""
@@ -195,12 +215,14 @@ class Peer:
             connection.close()
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                return await Connection.open(*self.address, None)
+                connection = await Connection.open(*self.address, None)
         except (OSError, TimeoutError) as error:
             raise JournalUnavailable(
                 "the node that answers cannot be reached; another one takes over within "
                 "seconds: try again"
             ) from error
+        end_when_unheard(connection.transport)
+        return connection
 
     def _request(self, scope: Scope, body: bytes, about: str) -> Request:
         """Return a request as it goes on: its bytes as they came, line by line.

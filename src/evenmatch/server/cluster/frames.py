@@ -20,16 +20,33 @@ from typing import Any
 
 import msgspec
 
-MAGIC = b"EVENMATCH/1 "
-WELCOME = b"OK\r\n"
+MAGIC, WELCOME = b"EVENMATCH/1 ", b"OK\r\n"
+"""How a node begins, and what it is told."""
 FRAME_BYTES_MAX = 16_000_000
 PENDING_MAX = 8_192
-"""Requests that wait for one owner; the next one is refused."""
+"""Requests that wait for one owner; the next one takes the longer way, over HTTP."""
 ANSWER_SECONDS = 10.0
 """After which a request counts as lost: longer than a commit and a hand-over take."""
 SWEEP_EVERY = 1.0
 CONNECT_SECONDS = 1.0
 UNHEARD_SECONDS = 10
+"""After which a connection ends whose other side confirms nothing."""
+
+
+def end_when_unheard(transport: asyncio.BaseTransport) -> None:
+    """Let a connection end whose other side confirms nothing, and send small packets at once.
+
+    An owner whose machine went away must not look like one that is slow, or has nothing to tell.
+    """
+    own, tcp = transport.get_extra_info("socket"), socket.IPPROTO_TCP
+    # Not every system has them all, and what stands in for a connection has no socket.
+    with suppress(OSError, AttributeError):
+        own.setsockopt(tcp, socket.TCP_NODELAY, 1)
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        own.setsockopt(tcp, socket.TCP_KEEPIDLE, UNHEARD_SECONDS // 2)
+        own.setsockopt(tcp, socket.TCP_KEEPINTVL, 1)
+        own.setsockopt(tcp, socket.TCP_KEEPCNT, UNHEARD_SECONDS // 2)
+        own.setsockopt(tcp, socket.TCP_USER_TIMEOUT, UNHEARD_SECONDS * 1_000)
 
 
 class CreateFrame(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -171,18 +188,15 @@ class FrameLink(_Frames):
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 transport, _ = await link._loop.create_connection(lambda: link, *place)
-                own = transport.get_extra_info("socket")
-                with suppress(OSError, AttributeError):
-                    own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                    # An owner whose machine went away must not look like one that is slow.
-                    own.setsockopt(
-                        socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNHEARD_SECONDS * 1_000
-                    )
+                end_when_unheard(transport)
                 transport.write(MAGIC + signed + b"\r\n\r\n")
                 if await link.opened:
                     return link
         except (OSError, TimeoutError):
             pass
+        except asyncio.CancelledError:
+            link.close()
+            raise
         link.close()
         return None
 

@@ -13,7 +13,12 @@ from evenmatch.server.http.responses import JSON, encode, problem_of
 
 WHERE = re.compile(r"\A/\d+")
 SAMPLE = re.compile(r"\A([A-Za-z_:][A-Za-z0-9_:]*)(\{)?")
-UNKNOWN = 404
+UNKNOWN, UNAVAILABLE = 404, 503
+SHARD_UP = "evenmatch_shard_up"
+SHARD_UP_ABOUT = (
+    f"# HELP {SHARD_UP} 1 if the shard answers, 0 if it has no metrics here",
+    f"# TYPE {SHARD_UP} gauge",
+)
 TURNED_AWAY = frozenset({401, 403})
 
 
@@ -95,11 +100,16 @@ def drains(named: NamedAnswers) -> WholeAnswer:
 
 
 def metrics(named: NamedAnswers) -> WholeAnswer:
-    """Join metrics of shards; each sample gets the label `shard`."""
-    if (bad := worst([each for _, each in named])) is not None:
+    """Join metrics of shards; each sample gets the label `shard`.
+
+    A shard that does not answer is left out and said to be down: its metrics are missed, and those
+    of the others are needed just then. If none does, nobody has judged who asks.
+    """
+    up = [(shard, each) for shard, each in named if each.status != UNAVAILABLE]
+    if (bad := worst([each for _, each in up or named])) is not None:
         return bad
     families: dict[str, tuple[dict[str, None], list[str]]] = {}
-    for shard, answer in named:
+    for shard, answer in up:
         family = ""
         for line in answer.body.decode().splitlines():
             if line.startswith("# "):
@@ -109,8 +119,12 @@ def metrics(named: NamedAnswers) -> WholeAnswer:
                     families.setdefault(family, ({}, []))[0][line] = None
             elif line:
                 families.setdefault(family, ({}, []))[1].append(_labelled(line, shard))
+    families[SHARD_UP] = (
+        dict.fromkeys(SHARD_UP_ABOUT),
+        [_labelled(f"{SHARD_UP} {float(each.is_well)}", shard) for shard, each in named],
+    )
     lines = [line for about, samples in families.values() for line in (*about, *samples)]
-    return WholeAnswer(200, named[0][1].headers, ("\n".join(lines) + "\n").encode())
+    return WholeAnswer(200, up[0][1].headers, ("\n".join(lines) + "\n").encode())
 
 
 def _labelled(line: str, shard: str) -> str:

@@ -217,6 +217,7 @@ class Node:
         drained_looks = 0
         while not self._is_leaving:
             await self._greetings.greet(self._held)
+            self._peers.tidy()
             await self._level()
             drained_looks = drained_looks + 1 if self._is_drained else 0
             # The others are to hear of it first: they would take the shards over, and go on.
@@ -551,9 +552,9 @@ class Node:
         return place
 
     @property
-    def _owners(self) -> dict[tuple[str, int] | None, None]:
-        """Return where the other nodes are that own a shard, as far as they are known."""
-        return {self._identity.place_of(seat.holder): None for seat in self._seats.values()}
+    def _owners(self) -> dict[str, tuple[str, int] | None]:
+        """Return where the owner of each shard is, None if it is no other node."""
+        return {about: self._identity.place_of(seat.holder) for about, seat in self._seats.items()}
 
     @property
     def _unready(self) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Container
+from collections.abc import Callable, Mapping
 
 from evenmatch.server.cluster.forwarding import Peer
 from evenmatch.server.cluster.frames import FrameLink
@@ -20,25 +20,36 @@ class Peers:
 
     Args:
         identity: Of this node, which signs.
-        used: Returns the places of those that own a shard now.
+        owners: Returns where the owner of each shard is; None if it is no other node.
     """
 
-    def __init__(self, identity: NodeIdentity, used: Callable[[], Container[Place | None]]) -> None:
+    def __init__(
+        self, identity: NodeIdentity, owners: Callable[[], Mapping[str, Place | None]]
+    ) -> None:
         self._identity = identity
-        self._used = used
+        self._owners = owners
         self._peers: dict[Place, Peer] = {}
         self._links: dict[Place, FrameLink] = {}
         self._link_again: dict[Place, float] = {}
-        self._opening: dict[asyncio.Task[None], None] = {}
+        self._opening: dict[Place, asyncio.Task[None]] = {}
 
     def peer(self, place: Place) -> Peer:
         """Return the way of requests to a node."""
         if place not in self._peers:
-            used = self._used()
-            for old in [each for each in self._peers if each not in used]:
-                self._peers.pop(old).close()
             self._peers[place] = Peer(*place, self._identity)
         return self._peers[place]
+
+    def tidy(self) -> None:
+        """Close what leads to a node that is not the owner, once a second.
+
+        A node that gives a shard away ends its answers itself, and is left a second for it. One
+        that is lost ends nothing, and whoever follows something there is to come again.
+        """
+        owners = self._owners()
+        for place, peer in list(self._peers.items()):
+            owned = [about for about, owner in owners.items() if owner == place]
+            if not peer.end_all_but(owned) and not owned:
+                self._peers.pop(place).close()
 
     def link(self, place: Place) -> FrameLink | None:
         """Return a connection for frames to a node, None while there is none."""
@@ -46,11 +57,12 @@ class Peers:
         if link is not None and not link.is_lost:
             return link
         now = asyncio.get_running_loop().time()
-        if now >= self._link_again.get(place, now):
+        # One that comes up while another is under way would be held open by nobody.
+        if place not in self._opening and now >= self._link_again.get(place, now):
             self._link_again[place] = now + LINK_AGAIN
             task = asyncio.create_task(self._open_link(place))
-            self._opening[task] = None
-            task.add_done_callback(self._opening.pop)
+            self._opening[place] = task
+            task.add_done_callback(lambda _: self._opening.pop(place))
         return None
 
     async def _open_link(self, place: Place) -> None:
@@ -68,7 +80,7 @@ class Peers:
 
     async def stop(self) -> None:
         """Close all connections."""
-        opening = list(self._opening)
+        opening = list(self._opening.values())
         for task in opening:
             task.cancel()
         await asyncio.gather(*opening, return_exceptions=True)

@@ -17,6 +17,7 @@ from websockets.protocol import State
 from websockets.typing import Subprotocol
 
 from evenmatch.errors import JournalUnavailable
+from evenmatch.server.cluster.frames import end_when_unheard
 from evenmatch.server.http.responses import (
     Headers,
     InvalidRequest,
@@ -121,7 +122,7 @@ async def _opened(scope: Scope, place: tuple[str, int], signed: str) -> ClientCo
         if key not in OWN
     ]
     agent = (header(scope, b"user-agent") or USER_AGENT.encode()).decode("latin-1")
-    return await connect(
+    owner = await connect(
         f"ws://{name}{target}",
         host=host,
         port=port,
@@ -135,6 +136,8 @@ async def _opened(scope: Scope, place: tuple[str, int], signed: str) -> ClientCo
         max_size=MESSAGE_BYTES_MAX,
         max_queue=QUEUE_MAX,
     )
+    end_when_unheard(owner.transport)
+    return owner
 
 
 def _is_name(host: str) -> bool:

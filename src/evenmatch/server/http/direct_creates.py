@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from evenmatch.errors import MatchmakingError
+from evenmatch.server.cluster.frames import MAGIC, WELCOME
 from evenmatch.server.http.app import CREATE_PATH
 from evenmatch.server.http.create_tickets import ADVICE, CreateRequest, CreateTickets
 from evenmatch.server.http.responses import (
@@ -30,8 +31,6 @@ from evenmatch.server.http.responses import (
 )
 
 DIRECT_URL = CREATE_PATH.encode()
-MAGIC, WELCOME = b"EVENMATCH/1 ", b"OK\r\n"
-"""How another node begins, and what it is told."""
 UNUSUAL = frozenset({b"origin", b"evenmatch-forwarded"})
 """Headers of web pages, and of other nodes that hand a request on."""
 
