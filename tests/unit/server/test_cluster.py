@@ -17,7 +17,7 @@ from evenmatch.server.cluster.frames import UNHEARD_SECONDS, end_when_unheard
 from evenmatch.server.cluster.identity import NodeIdentity, address_of, node_identity
 from evenmatch.server.cluster.peers import Peers
 from evenmatch.server.http.responses import Disconnected, InvalidRequest
-from tests.waiting import until
+from tests.waiting import turns, until
 
 GIVE_UP = 20.0
 KEY = b"0123456789abcdef"
@@ -495,3 +495,67 @@ def test_connection_that_comes_back_to_what_was_closed_is_closed_too() -> None:
         server.close()
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_question_to_a_silent_node_ends_when_another_one_has_the_shard(method: str) -> None:
+    async def main() -> None:
+        served: list[asyncio.Task[Any]] = []
+
+        async def frozen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            served.append(cast(Any, asyncio.current_task()))
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+            await reader.read()
+            writer.close()
+            await writer.wait_closed()
+
+        server = await asyncio.start_server(frozen, "127.0.0.1", 0)
+        place = ("127.0.0.1", server.sockets[0].getsockname()[1])
+        owners: dict[str, Any] = {"/s0": place, "/s1": place}
+        peers = Peers(identity(), lambda: owners)
+        peer = peers.peer(place)
+        async with asyncio.timeout(GIVE_UP):
+            # Over a kept connection: a lost one would be asked again over another.
+            assert await peer.answer(scope("GET"), receive(b""), take([]), b"", "/s0") == ""
+            asked = asyncio.create_task(
+                peer.answer(scope(method), receive(b""), take([]), b"", "/s0")
+            )
+            await until(lambda: list(peer._asked_for.values()) == ["/s0"], "the question")
+            owners["/s0"] = ("127.0.0.2", 1)
+            peers.tidy()
+            await turns()
+            assert not asked.done()
+            peers.tidy()
+            with pytest.raises(JournalUnavailable, match="not known"):
+                await asked
+            assert len(served) == 1
+            assert peer._asked_for == {}
+        peers.close()
+        server.close()
+        await asyncio.gather(*served)
+
+    asyncio.run(main())
+
+
+def test_connection_for_frames_to_a_node_that_owns_nothing_is_closed() -> None:
+    class Link:
+        is_lost = False
+
+        def close(self) -> None:
+            self.is_lost = True
+
+    place, other = ("127.0.0.1", 1), ("127.0.0.1", 2)
+    owners: dict[str, Any] = {"/s0": place, "/s1": other}
+    peers = Peers(identity(), lambda: owners)
+    links = {each: Link() for each in (place, other)}
+    peers._links = dict(cast(Any, links))
+    peers.tidy()
+    owners["/s0"] = other
+    peers.tidy()
+    # What a node is asked that gives a shard away, it answers within a second.
+    assert not links[place].is_lost
+    peers.tidy()
+    assert links[place].is_lost
+    assert list(peers._links) == [other]
+    assert not links[other].is_lost

@@ -39,6 +39,8 @@ CONNECT_SECONDS = 1.0
 ANSWER_SECONDS = 40.0
 """A long poll takes up to 30 s."""
 REFUSAL_BYTES_MAX = 65_536
+ENDED = "ended"
+"""Stands for the shard where nobody waits for the answer any more; names of shards have a slash."""
 HOP_BY_HOP = frozenset(
     {
         b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"te",
@@ -64,7 +66,8 @@ class Peer:
         self._host = f"[{host}]:{port}".encode() if ":" in host else f"{host}:{port}".encode()
         self._identity = identity
         self._free: deque[Connection] = deque()
-        # Those over which an answer comes, with the shard that it is about.
+        # Which shard is asked over each connection, until the answer begins and until it is whole.
+        self._asked_for: dict[Connection, str] = {}
         self._busy: dict[Connection, str] = {}
         self._misplaced: dict[Connection, None] = {}
         self._is_closed = False
@@ -94,7 +97,7 @@ class Peer:
         request = self._request(scope, body, about)
         leaving = asyncio.create_task(_until_gone(receive))
         try:
-            connection, status, headers = await self._asked(request, body, leaving)
+            connection, status, headers = await self._asked(request, body, about, leaving)
             if status == 503 and (owner := headers.get(OWNER)):
                 self._keep(connection, is_whole=await _is_read(connection))
                 return owner.decode("latin-1")
@@ -158,9 +161,12 @@ class Peer:
             Whether answers about other shards are still under way.
         """
         before = self._misplaced
-        self._misplaced = {one: None for one, about in self._busy.items() if about not in owned}
+        under_way, kept = (*self._busy.items(), *self._asked_for.items()), (*owned, ENDED)
+        self._misplaced = {one: None for one, about in under_way if about not in kept}
         for connection in [each for each in self._misplaced if each in before]:
             connection.close()
+            if connection in self._asked_for:
+                self._asked_for[connection] = ENDED
             del self._misplaced[connection]
         return bool(self._misplaced)
 
@@ -173,7 +179,7 @@ class Peer:
             connection.close()
 
     async def _asked(
-        self, request: Request, body: bytes, leaving: asyncio.Task[None]
+        self, request: Request, body: bytes, about: str, leaving: asyncio.Task[None]
     ) -> tuple[Connection, int, dict[bytes, bytes]]:
         """Return a connection with the head of its answer.
 
@@ -190,6 +196,8 @@ class Peer:
                 while True:
                     connection = await self._connection()
                     is_again = is_safe and connection.is_used
+                    # Another node may get the shard while this one is silent.
+                    self._asked_for[connection] = about
                     try:
                         connection.pass_on(request, body)
                         return connection, *await connection.head()
@@ -197,11 +205,13 @@ class Peer:
                         connection.close()
                         # The owner had closed one that nobody used: the next one will do. One that
                         # is silent is no such: it would be as silent over all the others.
-                        if not is_again:
+                        if not is_again or self._asked_for[connection] == ENDED:
                             raise
                     except BaseException:
                         connection.close()
                         raise
+                    finally:
+                        del self._asked_for[connection]
         except (OSError, ValueError) as error:
             if is_safe and leaving.done():
                 raise Disconnected from None

@@ -30,6 +30,8 @@ class Peers:
         self._owners = owners
         self._peers: dict[Place, Peer] = {}
         self._links: dict[Place, FrameLink] = {}
+        # Where no owner was at the last look.
+        self._lost: dict[Place, None] = {}
         self._link_again: dict[Place, float] = {}
         self._opening: dict[Place, asyncio.Task[None]] = {}
 
@@ -50,6 +52,10 @@ class Peers:
             owned = [about for about, owner in owners.items() if owner == place]
             if not peer.end_all_but(owned) and not owned:
                 self._peers.pop(place).close()
+        lost = {place: None for place in self._links if place not in owners.values()}
+        for place in [each for each in lost if each in self._lost]:
+            self._links.pop(place).close()
+        self._lost = lost
 
     def link(self, place: Place) -> FrameLink | None:
         """Return a connection for frames to a node, None while there is none."""
