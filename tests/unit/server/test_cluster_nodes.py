@@ -670,3 +670,17 @@ def test_requests_say_that_the_journal_is_away(monkeypatch: pytest.MonkeyPatch) 
             assert b"secret.example" not in answer.body
 
     with_node(scene, journal=Away())
+
+
+def test_node_of_the_same_name_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = io.StringIO()
+    monkeypatch.setattr(log, "_logger", structlog.PrintLogger(told))
+
+    async def scene(running: Node) -> None:
+        for _ in range(3):
+            running._greetings._hear(status_of("a"), 0)
+            running._greetings._hear(status_of("b"), 0)
+
+    with_node(scene)
+    assert told.getvalue().count("node_name_is_taken") == 1
+    assert "127.0.0.1:2" in told.getvalue()

@@ -64,6 +64,7 @@ class Greetings:
         self._told_at = -TELL_AGAIN_SECONDS
         # Nodes of another CONFIG that the log has named, with it: their number is that of members.
         self._unlike: dict[str, str] = {}
+        self._namesake = ""
         self._tasks: dict[asyncio.Task[Any], None] = {}
 
     @property
@@ -127,6 +128,7 @@ class Greetings:
             log.warning("node_greeted", by=status.node, consequence="it takes part again")
             self._refused_at = None
         self._compare(status)
+        self._check_name(status)
         if status.leaving:
             self.members.forget(status.owns_as)
             return
@@ -141,6 +143,18 @@ class Greetings:
             if seat_of is not None and seat_of.is_unfit and each.role == "answering":
                 seat_of.note(status.owns_as)
         self._greet_strangers(status.others, shards_held)
+
+    def _check_name(self, status: NodeStatus) -> None:
+        """Say once that another node has the name of this one."""
+        is_alike = status.node == self._identity.name and status.owns_as != self._identity.owner
+        if is_alike and status.owns_as != self._namesake:
+            self._namesake = status.owns_as
+            log.error(
+                "node_name_is_taken",
+                node=status.node,
+                by=status.owns_as.rpartition("@")[2],
+                consequence="logs and cluster status mix the two up: start one with another --node",
+            )
 
     def _greet_strangers(self, others: Sequence[str], shards_held: int) -> None:
         known = {each.owner for each in self.members.alive}

@@ -248,7 +248,7 @@ class Node:
             None,
         )
         if seat is not None:
-            log.info("shard_moves", shard=seat.about, to=name_of(target), reason="it has less")
+            log.info("shard_moves", shard=seat.label, to=name_of(target), reason="it has less")
             await self._give(seat, target)
 
     async def _give(self, seat: Seat, successor: str | None) -> None:
@@ -263,6 +263,7 @@ class Node:
         # moment in which it is free.
         prepared = await ask_node(place, "POST", PREPARE_PATH, signed, PREPARE_SECONDS + 1.0)
         if prepared is None or await ask_node(place, "POST", TAKE_PATH, signed) is None:
+            log.info("shard_not_taken", shard=seat.label, by=name_of(successor))
             self._members.forget(successor)
             self._refusals.note(successor, seat.about)
         elif await seat.hand_over(successor):

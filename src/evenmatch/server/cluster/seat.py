@@ -140,6 +140,11 @@ class Seat:
         return f"{self.tenant}/{self.claim.shard}"
 
     @property
+    def label(self) -> str:
+        """Return the name of the shard for people: with its game, where there are several."""
+        return self.about if self.tenant else self.claim.shard
+
+    @property
     def games(self) -> Games | None:
         """Return the game if this node has it in memory."""
         return self._games
@@ -246,7 +251,7 @@ class Seat:
                 following.cancel()
                 await asyncio.gather(following, return_exceptions=True)
             self._is_recovering = True
-            self.holder = self.claim.owner
+            before, self.holder = self.holder, self.claim.owner
             self._known.clear()
             try:
                 self._look()
@@ -262,7 +267,13 @@ class Seat:
             self._go_on_draining(games)
             self.since = asyncio.get_running_loop().time()
             self._known.set()
-            log.info("node_answers", node=name_of(self.claim.owner), shard=self.about)
+            log.info(
+                "node_answers",
+                node=name_of(self.claim.owner),
+                shard=self.label,
+                # Nobody's where nobody had it, or its owner had given it back.
+                before=name_of(before) if address_of(before) is not None else "",
+            )
             await self._until_over(games)
 
     async def _give_back(self, error: MatchmakingError) -> None:
@@ -274,7 +285,7 @@ class Seat:
         self._failures += 1
         log.error(
             "node_not_recovered",
-            shard=self.about,
+            shard=self.label,
             error=str(error),
             consequence="it stands by",
             seconds=seconds,
@@ -302,7 +313,7 @@ class Seat:
                     unexpected = None if isinstance(error, MatchmakingError) else error
                     log.warning(
                         "shard_not_followed",
-                        shard=self.about,
+                        shard=self.label,
                         error=str(error) or repr(error),
                         exc_info=unexpected,
                     )
@@ -352,7 +363,10 @@ class Seat:
         finally:
             leaving.cancel()
             lost.cancel()
-        log.warning("node_stands_by", shard=self.about, successor=self._successor or "")
+        if self._successor is None:
+            log.warning("node_stands_by", shard=self.label, reason="it has lost the lease")
+        else:
+            log.info("node_stands_by", shard=self.label, successor=name_of(self._successor))
         await self._leave(games)
 
     async def _leave(self, games: Games) -> None:
@@ -441,7 +455,7 @@ class Seat:
             self._outage_told_at = now
             log.warning(
                 "lease_not_asked",
-                shard=self.about,
+                shard=self.label,
                 error=str(error),
                 consequence="asked again until the journal answers",
             )
@@ -449,7 +463,7 @@ class Seat:
     def _end_outage(self) -> None:
         if self._outage_told_at is not None:
             self._outage_told_at = None
-            log.info("journal_answers_again", shard=self.about)
+            log.info("journal_answers_again", shard=self.label)
 
     def _heard(self, holder: str) -> None:
         # A lease that was given back has its last owner's name in it until it is taken.
