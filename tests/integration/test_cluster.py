@@ -214,7 +214,15 @@ def test_nodes_with_different_keys_hand_nothing_on(tmp_path: Path, shared: str) 
             time.sleep(0.02)
         reply = stranger.call("GET", "/v1/queues")
         assert (reply.status, reply.body["error"]) == (503, "unavailable")
-        assert "the same key" in reply.body["message"]
+        assert "the same cluster key" in reply.body["message"]
+        # It says so itself, and no load balancer sends anybody there.
+        until = time.monotonic() + GIVE_UP
+        while "reason" not in (ready := stranger.call("GET", "/readyz").body):
+            assert time.monotonic() < until, ready
+            time.sleep(0.02)
+        assert "the same cluster key" in ready["reason"]
+        events = [json.loads(line)["event"] for line in stranger.log.read_text().splitlines()]
+        assert events.count("node_refused") == 1
 
 
 def test_health_and_readiness_are_those_of_the_node(tmp_path: Path, shared: str) -> None:

@@ -309,7 +309,9 @@ def test_node_that_is_told_to_stop_names_who_goes_on_and_nobody_waits_for_a_leas
             asking.join()
         assert after[f"/{SHARDS[group]}"] in ("a", "c")
         told = [json.loads(line) for line in stopping.log.read_text().splitlines()]
-        (left,) = [each for each in told if each["event"] == "node_stands_by" and each.get("successor")]
+        (left,) = [
+            each for each in told if each["event"] == "node_stands_by" and each.get("successor")
+        ]
         assert left["successor"] == after[f"/{SHARDS[group]}"]
         # Nobody waited until a lease was over.
         assert max(slowest) < LEASE
