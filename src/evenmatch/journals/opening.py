@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from evenmatch.errors import ConfigError
-from evenmatch.journals.base import Journal
 from evenmatch.journals.store import Store
 
 if TYPE_CHECKING:
     from evenmatch.journals.nats import NatsJournal
     from evenmatch.journals.postgres import PostgresJournal
+    from evenmatch.journals.sqlite import SqliteJournal
 
 FORMS = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE, nats://HOST:PORT[,...] or sqlite:PATH"
 NAME = "evenmatch"
 
 
-def open_journal(address: str, *, game: str = "", is_read_only: bool = False) -> Journal:
+def open_journal(
+    address: str, *, game: str = "", is_read_only: bool = False
+) -> SqliteJournal | PostgresJournal | NatsJournal:
     """Return the journal at an address; one on a server is connected to at the first call.
 
     Args:
