@@ -182,7 +182,11 @@ def _foreseen(config: Path, data: str, tenant: str) -> str:
     import asyncio
 
     from evenmatch.journals.copying import is_address
-    from evenmatch.journals.opening import open_journal, without_password
+    from evenmatch.journals.opening import (
+        open_journal,
+        saying_what_to_check,
+        without_password,
+    )
     from evenmatch.journals.sqlite import SqliteJournal
 
     async def look() -> list[str]:
@@ -197,7 +201,7 @@ def _foreseen(config: Path, data: str, tenant: str) -> str:
 
     place = without_password(data) if is_address(data) else str(Path(data) / tenant)
     try:
-        with naming(config):
+        with naming(config), saying_what_to_check(data):
             return "\n".join(asyncio.run(look()))
     except JournalUnavailable as error:
         raise ConfigError(str(error)) from error

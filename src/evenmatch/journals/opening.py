@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from evenmatch.errors import ConfigError
+from evenmatch.errors import ConfigError, JournalUnavailable
 from evenmatch.journals.store import Store
 
 if TYPE_CHECKING:
@@ -180,6 +182,23 @@ def _check_servers(scheme: str, rest: str) -> None:
                 f"the address of the journal, {scheme}://..., must name HOST or HOST:PORT, with a "
                 f"port from 1 to 65535, and several with commas between them{got}{hint}"
             )
+
+
+@contextmanager
+def saying_what_to_check(address: str) -> Iterator[None]:
+    """Say what to do where the server of a journal does not answer a command.
+
+    Raises:
+        JournalUnavailable: It does not.
+    """
+    try:
+        yield
+    except JournalUnavailable as error:
+        if not is_shared(address):
+            raise
+        raise JournalUnavailable(
+            f"{error}: check the address, and that the server there runs"
+        ) from error
 
 
 def is_shared(address: str) -> bool:

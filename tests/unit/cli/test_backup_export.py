@@ -341,3 +341,37 @@ def test_export_joins_all_shards_on_one_clock(
     alone = tmp_path / "alone.csv"
     assert main(["export", str(folder), "--out", str(alone), "--shard", "s0.casual"]) == 0
     assert [row["at"] for row in csv.DictReader(alone.read_text().splitlines())] == ["1.0", "3.0"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("keys", "list", "--journal", "ADDRESS"),
+        ("backup", "ADDRESS", "COPY"),
+        ("replay", "ADDRESS"),
+    ],
+)
+def test_server_that_is_not_there_is_told_with_what_to_check(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    places = {"ADDRESS": "postgresql://me:secret@127.0.0.1:1/games", "COPY": f"{tmp_path}/copy"}
+    assert main([places.get(word, word) for word in words]) == 1
+    error = capsys.readouterr().err
+    assert error.endswith(": check the address, and that the server there runs\n")
+    assert "secret" not in error
+
+
+def test_server_without_a_journal_has_nothing_to_back_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Empty:
+        async def shards(self) -> list[str]:
+            return []
+
+        async def close(self) -> None:
+            """Do nothing."""
+
+    monkeypatch.setattr("evenmatch.journals.copying.open_on_server", lambda *_, **__: Empty())
+    assert main(["backup", "nats://me:secret@one:4222", f"{tmp_path}/copy"]) == 2
+    assert "there is no journal at nats://one:4222: check the address" in capsys.readouterr().err
+    assert not (tmp_path / "copy").exists()
