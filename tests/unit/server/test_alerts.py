@@ -149,9 +149,21 @@ def test_commands_of_the_runbook_exist() -> None:
     assert len(paths) > 10
     for path in paths:
         assert re.sub(r"\b(TICKET|QUEUE)\b", "*", path) in known
-    assert (
-        {"serve", "backup", "check", "export", "compare", "keys"} == set(commands) <= set(COMMANDS)
-    )
+    assert set(commands) <= set(COMMANDS)
+    assert set(commands) == {
+        "serve", "backup", "check", "cluster", "export", "compare", "keys",
+    }  # fmt: skip
+
+
+def test_commands_of_the_runbook_have_a_form_for_a_journal_on_a_server() -> None:
+    given = re.findall(r"`(evenmatch (?:backup|check|export|keys|serve) [^`]+)`", RUNBOOK)
+    assert len(given) > 8
+    for command in given:
+        # Each takes the address in place of the directory, or is there in both forms.
+        name = " ".join(command.split()[:3])
+        forms = [each for each in given if each.startswith(name)]
+        if " data" in command:
+            assert any("--journal" in each for each in forms), command
 
 
 def test_metrics_that_alerts_look_at_exist(tmp_path: Path) -> None:
