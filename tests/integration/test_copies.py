@@ -225,6 +225,15 @@ def test_where_no_journal_is_none_is_made(address: str, capsys: pytest.CaptureFi
     assert main(["replay", address]) == 2
 
 
+def test_keys_alone_are_no_journal(
+    address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["keys", "add", "backend", "--journal", address]) == 0
+    for command in (["backup", address, str(tmp_path / "copy")], ["replay", address]):
+        assert main(command) == 2
+        assert "check the address" in capsys.readouterr().err
+
+
 def test_a_journal_that_is_only_read_refuses_to_write(address: str) -> None:
     fill(address, a_story())
 

@@ -86,6 +86,12 @@ def test_image_has_a_pinned_base_a_user_without_rights_and_a_health_check() -> N
     assert not [rest for _, rest in dockerfile() if re.search(r"(?i)password|secret|token", rest)]
 
 
+def test_image_has_the_packages_of_every_journal() -> None:
+    (installed,) = [rest for rest in of("RUN") if "pip install" in rest]
+    assert '".[server,postgres,nats]"' in installed
+    assert "evenmatch[server,postgres,nats]" in (DEPLOY / "systemd/evenmatch.service").read_text()
+
+
 def test_image_holds_compiled_solvers_for_any_processor_where_the_server_reads_them() -> None:
     ran = [rest for rest in of("RUN") if "evenmatch warm" in rest]
     assert len(ran) == 1

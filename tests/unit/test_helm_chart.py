@@ -134,8 +134,18 @@ def test_secrets_are_referred_to_and_never_written() -> None:
     (journal,) = [each for each in container["env"] if each["name"] == "EVENMATCH_JOURNAL"]
     assert journal["valueFrom"]["secretKeyRef"] == {"name": "evenmatch-journal", "key": "url"}
     secrets = {each["secret"]["secretName"] for each in pod(objects)["volumes"] if "secret" in each}
-    assert secrets == {"evenmatch-cluster", "evenmatch-keys"}
+    assert secrets == {"evenmatch-cluster"}
     assert "Secret" not in objects
+
+
+def test_keys_are_with_the_journal_where_every_node_sees_them_change() -> None:
+    (container,) = pod(rendered(values()))["containers"]
+    # In a directory of its own a node would keep keys and the secret of guests from the others.
+    assert not {"--data", "--keys"} & set(container["args"])
+    # Kubernetes never refreshes a file that is mounted with subPath.
+    assert not [each for each in container["volumeMounts"] if "subPath" in each]
+    howto = (ROOT / "docs/howto/run-several-nodes.md").read_text()
+    assert "keys add backend --journal" in howto[howto.index("## On Kubernetes") :]
 
 
 def test_node_hands_over_before_it_is_killed() -> None:
@@ -195,7 +205,6 @@ def test_configuration_is_the_one_that_was_given_and_rolls_the_nodes() -> None:
         each["name"]: each["mountPath"] for each in pod(objects)["containers"][0]["volumeMounts"]
     }
     assert mounts["config"] + "/config.toml" in pod(objects)["containers"][0]["args"]
-    assert mounts["keys"] == mounts["data"] + "/keys.json"
 
 
 def test_container_has_no_more_rights_than_it_needs() -> None:

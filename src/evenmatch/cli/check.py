@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from evenmatch.cli.queue_description import describe, warnings_of
@@ -181,33 +182,65 @@ def _foreseen(config: Path, data: str, tenant: str) -> str:
     import asyncio
 
     from evenmatch.journals.copying import is_address
-    from evenmatch.journals.opening import open_journal, without_password
+    from evenmatch.journals.opening import (
+        open_journal,
+        saying_what_to_check,
+        without_password,
+    )
     from evenmatch.journals.sqlite import SqliteJournal
-    from evenmatch.server.runtime.recovery import ShardPlan, foresee_against
 
-    queues, settings, seed = load_server(config)
-
-    async def look() -> tuple[ConfigurationEffect, int]:
-        journal: Journal
+    async def look() -> list[str]:
         if is_address(data):
             journal = open_journal(data, game=tenant, is_read_only=True)
         else:
             journal = SqliteJournal.open(Path(data) / tenant, create=False)
         try:
-            return await foresee_against(journal, ShardPlan(queues, seed, settings))
+            return await _foreseen_by_shard(journal, await journal.shards(), config, place)
         finally:
             await journal.close()
 
+    place = without_password(data) if is_address(data) else str(Path(data) / tenant)
     try:
-        with naming(config):
-            foreseen, waiting = asyncio.run(look())
+        with naming(config), saying_what_to_check(data):
+            return "\n".join(asyncio.run(look()))
     except JournalUnavailable as error:
         raise ConfigError(str(error)) from error
-    place = without_password(data) if is_address(data) else Path(data) / tenant
+
+
+async def _foreseen_by_shard(
+    journal: Journal, shards: list[str], config: Path, place: str
+) -> list[str]:
+    """Return a sentence for each shard that the journal has or the configuration makes."""
+    from evenmatch.model.shards import FIRST, shards_of
+    from evenmatch.server.runtime.recovery import ShardPlan, foresee_against, rebuild
+
+    queues, settings, seed = load_server(config)
+    whole = ShardPlan(queues, seed, settings)
+    if set(shards) <= {FIRST}:
+        # One server has all groups in one shard; so has a cluster whose queues are all together.
+        effect, waiting = await foresee_against(journal, whole)
+        return [_effect_sentence(effect, f"{_tickets(waiting)} in {place}")]
+    layout, found = shards_of(queues), []
+    for part in layout:
+        own = tuple(queue for queue in queues if queue.name in part.queues)
+        plan = msgspec.structs.replace(whole, queues=own, shard=part.name, layout=layout)
+        effect, waiting = await foresee_against(journal, plan)
+        waits = f"{_tickets(waiting)} in shard {part.name} of {place}"
+        found.append(_effect_sentence(effect, waits))
+    for shard in sorted(set(shards) - {part.name for part in layout}):
+        rebuilt = await rebuild(journal, msgspec.structs.replace(whole, shard=shard))
+        found.append(
+            f"{_tickets(len(rebuilt.engine.tables.waiting))} in shard {shard} of {place}, which "
+            f"this configuration no longer makes: no node would answer for them again."
+        )
+    return found
+
+
+def _effect_sentence(effect: ConfigurationEffect, waits: str) -> str:
     return (
-        f"{_tickets(waiting)} in {place}: {foreseen.expire:,} would expire with the reason "
-        f"queue_changed, {foreseen.leave:,} would leave a queue and wait on in another, "
-        f"{foreseen.overdue:,} would be past wait_max and end at once: in a match, or with the "
+        f"{waits}: {effect.expire:,} would expire with the reason "
+        f"queue_changed, {effect.leave:,} would leave a queue and wait on in another, "
+        f"{effect.overdue:,} would be past wait_max and end at once: in a match, or with the "
         f"reason deadline."
     )
 

@@ -6,8 +6,9 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -19,7 +20,7 @@ SECONDS = 5.0
 """How long a node may take to answer."""
 ANSWER_BYTES_MAX = 65_536
 UNAVAILABLE = 503
-UNREACHED = "unreached"
+UNREACHED, REFUSED = "unreached", "refused"
 FINISH = "finish-upgrade"
 FINISH_SECONDS = 30.0
 """How long a node may take to have the format of all shards raised."""
@@ -28,6 +29,20 @@ AGAIN_FOR = 10.0
 AGAIN_EVERY = 0.5
 NAME = "status"
 """Who asks, in what is signed."""
+
+
+OwnerState = Literal["answering", "silent", "unreached", "unknown"]
+"""Of a node that is named and reached, and does not answer for the shard: silent."""
+
+
+SILENT = {UNREACHED: "not reached", REFUSED: "says nothing"}
+OWNERS: dict[OwnerState, str] = {
+    "answering": "",
+    "silent": " (does not answer)",
+    "unreached": " (not reached)",
+    "unknown": "nobody",
+}
+"""What stands behind the name of the owner."""
 
 
 class ShardAnswer(msgspec.Struct, frozen=True):
@@ -49,12 +64,14 @@ class ShardState(msgspec.Struct, frozen=True):
     Args:
         tenant: The game, where there are several.
         shard: Its name.
-        owner: The node that answers; "" if none does.
+        owner: The node that answers, or else that the nodes name; "" if they name none.
         address: Of that node.
         epoch: Of the lease.
         lease_left: Seconds for which the lease counts from now on.
         ok: Whether exactly one node answers, and all that were reached know it.
         format: The record format in which it is written.
+        state: What is known of the owner.
+        agree: Whether all nodes that were reached name it.
     """
 
     tenant: str
@@ -65,10 +82,12 @@ class ShardState(msgspec.Struct, frozen=True):
     lease_left: float | None = None
     ok: bool = False
     format: int | None = None
+    state: OwnerState = "unknown"
+    agree: bool = False
 
 
 class NodeAnswer(msgspec.Struct, frozen=True):
-    """What a node says, and where it was asked; `why` says why one was not reached."""
+    """What a node says, and where it was asked; `why` says why it said nothing."""
 
     at: str = ""
     node: str = ""
@@ -79,6 +98,7 @@ class NodeAnswer(msgspec.Struct, frozen=True):
     why: str = ""
     shards: tuple[ShardAnswer, ...] = ()
     format: int | None = None
+    owns_as: str = ""
 
 
 def cluster(
@@ -91,7 +111,8 @@ def cluster(
     """Show what the nodes of a cluster are doing, or finish a rolling upgrade.
 
     `status` says which node answers for each shard, and the record format in which that node
-    writes. The exit code is 0 if exactly one node answers for each shard and all nodes that were
+    writes. If none does, it shows the node that the others name, and whether it was reached. The
+    exit code is 0 if exactly one node answers for each shard and all nodes that were
     reached agree on it; otherwise it is 1.
 
     `finish-upgrade` switches all shards to the newest record format, through the first node that
@@ -138,30 +159,41 @@ def cluster(
 
 def shard_states(answers: list[NodeAnswer]) -> list[ShardState]:
     """Return the state of each shard that any node knows."""
+    # One node may be asked under several addresses.
+    nodes = {each.owns_as or each.node: each for each in answers if not each.why}
     said: dict[tuple[str, str], list[tuple[NodeAnswer, ShardAnswer]]] = {}
-    for node in answers:
+    for node in nodes.values():
         for shard in node.shards:
             said.setdefault((shard.tenant, shard.shard), []).append((node, shard))
-    found = []
-    for name, each in said.items():
-        answering = [(node, shard) for node, shard in each if shard.role == "answering"]
-        if not answering:
-            found.append(ShardState(*name))
-            continue
+    reached = {node.node for node in nodes.values()}
+    return [_shard_state(name, each, reached) for name, each in said.items()]
+
+
+def _shard_state(
+    name: tuple[str, str], said: list[tuple[NodeAnswer, ShardAnswer]], reached: set[str]
+) -> ShardState:
+    answering = [(node, shard) for node, shard in said if shard.role == "answering"]
+    if answering:
         node, shard = answering[0]
-        is_well = len(answering) == 1 and all(one.owner == node.node for _, one in each)
-        found.append(
-            ShardState(
-                *name,
-                node.node,
-                shard.address,
-                shard.epoch,
-                shard.lease_left,
-                is_well,
-                shard.format,
-            )
+        agree = all(one.owner == node.node for _, one in said)
+        return ShardState(
+            *name,
+            node.node,
+            shard.address,
+            shard.epoch,
+            shard.lease_left,
+            agree and len(answering) == 1,
+            shard.format,
+            "answering",
+            agree,
         )
-    return found
+    named = Counter((shard.owner, shard.address) for _, shard in said if shard.owner)
+    if not named:
+        return ShardState(*name)
+    (owner, address), _ = named.most_common(1)[0]
+    agree = all(shard.owner == owner for _, shard in said)
+    state: OwnerState = "silent" if owner in reached else "unreached"
+    return ShardState(*name, owner, address, state=state, agree=agree)
 
 
 def signed_by(key: Path) -> dict[str, str]:
@@ -222,7 +254,8 @@ def _asked(node: str, headers: dict[str, str]) -> NodeAnswer:
     except urllib.error.HTTPError as error:
         with error:
             reasons = {404: "it is no node", 503: "it has another cluster key, or another clock"}
-            return NodeAnswer(node, why=reasons.get(error.code, f"it answers {error.code}"))
+            why = reasons.get(error.code, f"it answers {error.code}")
+            return NodeAnswer(node, role=REFUSED, why=why)
     except (OSError, ValueError, msgspec.MsgspecError) as error:
         return NodeAnswer(node, why=str(getattr(error, "reason", error)))
     return msgspec.structs.replace(found, at=node)
@@ -238,9 +271,11 @@ def _show(answers: list[NodeAnswer], shards: list[ShardState]) -> None:
         Column("asked at", overflow="fold"), "node", "does", "answers for", "knows format"
     )
     for each in answers:
-        role = f"not reached: {each.why}" if each.role == UNREACHED else each.role.replace("_", " ")
+        role = each.role.replace("_", " ")
+        if each.why:
+            role = f"{SILENT[each.role]}: {each.why}"
         own = [_name(one.tenant, one.shard) for one in each.shards if one.role == "answering"]
-        number = "" if each.role == UNREACHED else str(each.format or "not said")
+        number = "" if each.why else str(each.format or "not said")
         table.add_row(each.at, each.node, role, ", ".join(own), number)
     console.print(table)
     table = Table(
@@ -254,9 +289,12 @@ def _show(answers: list[NodeAnswer], shards: list[ShardState]) -> None:
     )
     for one in shards:
         left = "" if one.lease_left is None else f"{one.lease_left:.1f} s"
-        epoch, agree = "" if one.epoch is None else str(one.epoch), "yes" if one.ok else "no"
+        epoch = "" if one.epoch is None else str(one.epoch)
+        # Two that answer agree on nothing.
+        agree = "yes" if one.ok or (one.agree and one.state != "answering") else "no"
         name, number = _name(one.tenant, one.shard), str(one.format or "")
-        table.add_row(name, one.owner or "nobody", one.address, epoch, left, number, agree)
+        owner = f"{one.owner}{OWNERS[one.state]}"
+        table.add_row(name, owner, one.address, epoch, left, number, agree)
     console.print(table)
 
 

@@ -35,7 +35,7 @@ def export(
     *,
     out: Path | None = None,
     anonymise: Annotated[bool, Parameter(negative="", show_default=False)] = False,
-    shard: str = "s0",
+    shard: str | None = None,
 ) -> None:
     """Write a server's arrivals to a file that simulate can play, and its matches beside it.
 
@@ -55,7 +55,8 @@ def export(
         anonymise: Replace ids and texts by hashes with a random key, drop attributes that no queue
             compares, and round ratings and other numbers. Times, party sizes, queues, sides, roles,
             regions and latencies stay.
-        shard: The shard of the journal to read.
+        shard: Read this shard only. Otherwise all are read; instants are then seconds since the
+            first one began.
     """
     if data is None or out is None:
         raise ConfigError("name a data directory and a file: evenmatch export DATA --out T.parquet")
@@ -81,6 +82,8 @@ def export(
         f"{out} holds {len(trace.arrived):,} tickets in {len(columns)} columns, "
         f"{beside} {len(trace.matches):,} {'match' if len(trace.matches) == 1 else 'matches'}."
     )
+    if len(trace.shards) > 1:
+        print(f"They come from {len(trace.shards)} shards: {', '.join(trace.shards)}.")
     if anonymise:
         print(
             "Ids and texts are hashes under a key that nobody has; attributes that no queue "
@@ -93,7 +96,7 @@ def export(
             print(f"Of {rated:,} players with a rating, {only:,} {has} one that nobody else has.")
 
 
-def _read(data: str, shard: str) -> Trace:
+def _read(data: str, shard: str | None) -> Trace:
     with (
         _told("Copying the journal") as copied,
         as_path(data, copied) as path,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from evenmatch.errors import ConfigError, JournalUnavailable
-from evenmatch.journals.opening import open_store, without_password
+from evenmatch.journals.opening import open_store, saying_what_to_check, without_password
 from evenmatch.journals.store import MISSING, Store
 from evenmatch.server.auth.keys import (
     FILE_NAME,
@@ -147,7 +147,8 @@ class JournalKeys:
             finally:
                 await store.close()
 
-        return asyncio.run(asked())
+        with saying_what_to_check(self._address):
+            return asyncio.run(asked())
 
 
 class KeysChanged(JournalUnavailable):

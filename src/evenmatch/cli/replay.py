@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -15,9 +17,10 @@ from evenmatch.cli.progress import progress
 from evenmatch.engine.replay import Difference
 from evenmatch.errors import ConfigError
 from evenmatch.journals.copying import as_path, check_path
+from evenmatch.journals.reading import shards_at
 from evenmatch.lab.replay.counterfactual import with_other_policy
 from evenmatch.lab.replay.redecide import FirstDifference, ReplayResult, kind_of, redecide
-from evenmatch.lab.replay.source import Say, Source, open_source
+from evenmatch.lab.replay.source import Say, open_source
 from evenmatch.lab.replay.timeline import (
     Cast,
     event_sentences,
@@ -28,6 +31,7 @@ from evenmatch.lab.replay.timeline import (
 )
 from evenmatch.model.events import Event
 from evenmatch.model.inputs import Advance, Input
+from evenmatch.model.shards import FIRST, shard_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
 
 
 STEPS = 100
+ID = re.compile(r".+-m?\d+", re.ASCII)
+"""An id of a match or ticket; it begins with its shard."""
 STORIES = {"match": match_story, "ticket": ticket_story, "player": player_story}
 
 
@@ -49,13 +55,14 @@ def replay(
     player: str | None = None,
     policy: str | None = None,
     queue: str | None = None,
-    shard: str = "s0",
+    shard: str | None = None,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
 ) -> int:
     """Repeat a server's decisions from the inputs in its journal, and compare them.
 
     The exit code is 1 if a decision differs now or the journal is damaged. The server may keep
-    running. The replay begins after the records that keep_days has deleted.
+    running. The replay begins after the records that keep_days has deleted. The journal of a
+    cluster has several shards, which are replayed one after the other.
 
     For example:
 
@@ -73,8 +80,10 @@ def replay(
         player: Instead, show what happened to all tickets and matches of this player.
         policy: Instead, say what this policy would have done with the same inputs, in every queue.
         queue: Use --policy in this queue only.
-        shard: The shard of the journal to read.
-        json: Print one JSON object and nothing else.
+        shard: Read this shard only. Otherwise the id of a match or ticket says which one is read,
+            and without such an id, all are.
+        json: Print one JSON object and nothing else; if several shards are read, it lists them
+            under `shards`.
     """
     if journal is None:
         raise ConfigError("name a server's data directory: evenmatch replay DATA (see --help)")
@@ -85,47 +94,97 @@ def replay(
     if queue is not None and policy is None:
         raise ConfigError("--queue says which queue gets the other policy: give --policy, too")
     check_path(journal)
-    with (
-        _told("Copying the journal") as say,
-        as_path(journal, say) as path,
-        open_source(path, shard) as source,
-    ):
+    with _told("Copying the journal") as say, as_path(journal, say) as path:
+        shards = _shards_to_read(path, shard, match or ticket)
         if any(name is not None for name in stories.values()):
-            return _tell(source, stories, is_json=json)
+            return _tell(path, shards, stories, is_json=json)
         if policy is not None:
-            return _compare(source, policy, queue, is_json=json)
-        return _redecide(source, is_json=json)
+            return _compare(path, shards, (policy, queue), is_json=json)
+        return _redecide(path, shards, is_json=json)
 
 
-def _redecide(source: Source, *, is_json: bool) -> int:
-    with _told("Deciding again") as say:
-        result = redecide(source, say)
+def _shards_to_read(path: Path, shard: str | None, name: str | None) -> list[str]:
+    """Return the shards that are meant: by --shard, by the id of a match or ticket, or all."""
+    if shard is not None:
+        return [shard]
+    # A journal without any shard is refused where the first one is opened.
+    known = shards_at(path) or [FIRST]
+    if name is None:
+        return known
+    if ID.fullmatch(name):
+        return [shard_of(name)]
+    return [FIRST if FIRST in known else known[0]]
+
+
+def _redecide(path: Path, shards: list[str], *, is_json: bool) -> int:
+    results = []
+    for shard in shards:
+        with open_source(path, shard) as source, _told("Deciding again") as say:
+            results.append(redecide(source, say))
+        if not is_json:
+            # At once: the next one may be damaged.
+            print_redecided(console(), results[-1])
+    is_same = all(each.first_difference is None for each in results)
     if is_json:
-        print_json(redecided_as_json(result))
-    else:
-        print_redecided(console(), result)
-    return 0 if result.first_difference is None else 1
+        objects = [redecided_as_json(each) for each in results]
+        print_json(objects[0] if len(objects) == 1 else {"same": is_same, "shards": objects})
+    return 0 if is_same else 1
 
 
-def _tell(source: Source, asked: dict[str, str | None], *, is_json: bool) -> int:
+def _tell(path: Path, shards: list[str], asked: dict[str, str | None], *, is_json: bool) -> int:
     what, name = next((what, name) for what, name in asked.items() if name is not None)
-    with _told("Reading the journal") as say:
-        lines = STORIES[what](source, name, say)
-    if is_json:
-        print_json(story_as_json(asked, lines))
+    found: dict[str, list[TimelineEntry]] = {}
+    unknown = []
+    for shard in shards:
+        with open_source(path, shard) as source, _told("Reading the journal") as say:
+            try:
+                found[shard] = STORIES[what](source, name, say)
+            except ConfigError as error:
+                # A player need not have been in every shard.
+                unknown.append(str(error))
+    if not found:
+        raise ConfigError("; ".join(unknown))
+    if is_json and len(shards) == 1:
+        print_json(story_as_json(asked, found[shards[0]]))
+    elif is_json:
+        parts = [{"shard": at, "story": msgspec.to_builtins(it)} for at, it in found.items()]
+        print_json({**asked, "shards": parts})
     else:
-        print_story(console(), lines)
+        for at, lines in found.items():
+            _head(at, shards)
+            print_story(console(), lines)
     return 0
 
 
-def _compare(source: Source, policy: str, queue: str | None, *, is_json: bool) -> int:
-    with _told("Playing again") as say:
-        result = with_other_policy(source, policy, say, queue=queue)
-    if is_json:
-        print_json(comparison_as_json(result))
+def _compare(path: Path, shards: list[str], under: tuple[str, str | None], *, is_json: bool) -> int:
+    """Compare with a policy, in one queue or in all; shards without that queue are left out."""
+    policy, queue = under
+    results: dict[str, CounterfactualResult] = {}
+    for shard in shards:
+        with open_source(path, shard) as source, _told("Playing again") as say:
+            results[shard] = with_other_policy(source, policy, say, queue=queue)
+    if queue is not None:
+        names = [name for each in results.values() for name in each.journal]
+        results = {shard: each for shard, each in results.items() if queue in each.journal}
+        if not results:
+            known = ", ".join(dict.fromkeys(names))
+            raise ConfigError(f"the journal has no queue {queue!r}; it has {known}")
+    if is_json and len(shards) == 1:
+        print_json(comparison_as_json(results[shards[0]]))
+    elif is_json:
+        parts = [{"shard": at, **comparison_as_json(each)} for at, each in results.items()]
+        print_json({"policy": policy, "shards": parts})
     else:
-        print_comparison(console(), result)
+        for at, each in results.items():
+            _head(at, shards)
+            print_comparison(console(), each)
     return 0
+
+
+def _head(shard: str, shards: list[str]) -> None:
+    """Say which shard is shown, where it is not the only one."""
+    if len(shards) > 1:
+        console().print(f"shard {shard}", soft_wrap=True)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from evenmatch.errors import ConfigError, JournalCorrupt
 from evenmatch.journals.copying import copy_to_file, is_address
 from evenmatch.journals.head import is_intact, missing_record_error, sealer
 from evenmatch.journals.opening import check_address, is_shared, open_store, without_password
-from evenmatch.journals.reading import first_of, journal_of, kept_records, read_only, shards_of
+from evenmatch.journals.reading import first_of, journal_of, kept_entries, read_only, shards_of
 from evenmatch.journals.sqlite import FILE_NAME
 from evenmatch.journals.sqlite_file import make_directory, translate_errors
 
@@ -268,8 +268,8 @@ def _judge_shard(connection: sqlite3.Connection, shard: str, last: int, say: Say
     if first > max(readable, 0) + 1 and last:
         raise missing_record_error(shard, first - 1, last)
     seq = first - 1
-    for record in kept_records(connection, shard, last):
-        seq = record.sequence
+    for entry in kept_entries(connection, shard, last):
+        seq = entry.record.sequence
         if seq % SAY_EVERY == 0:
             say("checking", seq - first, last - first + 1)
     if seq != last:

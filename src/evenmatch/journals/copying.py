@@ -22,7 +22,13 @@ from evenmatch.engine.records import Record
 from evenmatch.errors import ConfigError, JournalCorrupt, JournalUnavailable
 from evenmatch.journals.base import Journal, StoredSnapshot
 from evenmatch.journals.head import JournalHead
-from evenmatch.journals.opening import check_address, is_shared, open_on_server, without_password
+from evenmatch.journals.opening import (
+    check_address,
+    is_shared,
+    open_on_server,
+    saying_what_to_check,
+    without_password,
+)
 from evenmatch.journals.sqlite import FILE_NAME, put_head, put_row, record_rows
 from evenmatch.journals.sqlite_file import connect, transaction, translate_errors
 
@@ -98,13 +104,19 @@ def copy_to_file(address: str, path: Path, say: Say) -> None:
     async def copy() -> None:
         journal = open_on_server(address, is_read_only=True)
         try:
+            with saying_what_to_check(address):
+                shards = await journal.shards()
+            if not shards:
+                raise ConfigError(
+                    f"there is no journal at {without_password(address)}: check the address"
+                )
             with (
                 translate_errors(path),
                 closing(connect(path, busy_timeout=5.0, bytes_max=None)) as target,
             ):
                 # What is lost with the machine is copied again.
                 target.execute("PRAGMA synchronous = OFF")
-                for shard in await journal.shards():
+                for shard in shards:
                     await _copy_shard(journal, shard, target, say)
                 # A copy needs no log of its own: it is one file, and nobody writes to it.
                 target.execute("PRAGMA journal_mode = DELETE")

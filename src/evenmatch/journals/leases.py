@@ -62,7 +62,9 @@ class LeaseWatch:
         left = self.remaining(shard, renewal, ttl)
         if left > 0:
             raise StaleOwner(
-                f"shard {shard!r} is held by {renewal[0]!r} for at least {left:.3f} s more: stop "
-                f"that server, and let {newcomer!r} try again then",
+                f"shard {shard!r} is held by {renewal[0]!r} for at least {left:.3f} s more, so "
+                f"{newcomer!r} does not answer for it: in a cluster whose nodes share the journal, "
+                f"the other node does, and there is nothing to do; otherwise two servers use one "
+                f"journal, so stop the one that you do not want",
                 renewal[0],
             )

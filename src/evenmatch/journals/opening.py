@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from evenmatch.errors import ConfigError
-from evenmatch.journals.base import Journal
+from evenmatch.errors import ConfigError, JournalUnavailable
 from evenmatch.journals.store import Store
 
 if TYPE_CHECKING:
     from evenmatch.journals.nats import NatsJournal
     from evenmatch.journals.postgres import PostgresJournal
+    from evenmatch.journals.sqlite import SqliteJournal
 
 FORMS = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE, nats://HOST:PORT[,...] or sqlite:PATH"
 NAME = "evenmatch"
+ENCODE = (
+    "in USER and PASSWORD write @ as %40, : as %3A, / as %2F, ? as %3F, # as %23, [ as %5B, ] as "
+    "%5D and % as %25"
+)
+TAKEN_AS_IT_IS = (
+    "NATS takes USER and PASSWORD as they are, so choose ones without any of the characters / ? # "
+    "[ ]"
+)
+HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:\s]+)(:(?P<port>[0-9]{1,6}))?")
 
 
-def open_journal(address: str, *, game: str = "", is_read_only: bool = False) -> Journal:
+def open_journal(
+    address: str, *, game: str = "", is_read_only: bool = False
+) -> SqliteJournal | PostgresJournal | NatsJournal:
     """Return the journal at an address; one on a server is connected to at the first call.
 
     Args:
@@ -134,6 +147,58 @@ def check_address(address: str) -> None:
         is_one = scheme == "sqlite" and bool(colon and rest)
     if not is_one:
         raise ConfigError(f"a journal is {FORMS}, got {without_password(address)!r}")
+    if scheme != "sqlite":
+        _check_servers(scheme, rest.removeprefix("//"))
+
+
+def _check_servers(scheme: str, rest: str) -> None:
+    """Refuse an address that would be read otherwise than it is meant.
+
+    What may be a piece of a password is never shown.
+
+    Raises:
+        ConfigError: It would.
+    """
+    netloc = re.split("[/?#]", rest, maxsplit=1)[0]
+    beyond = rest[len(netloc) :]
+    user, at, hosts = netloc.rpartition("@")
+    is_nats = scheme == "nats"
+    # Behind `?name=` may stand anything; elsewhere an @ there belongs to a password.
+    is_cut = "@" in (beyond if "=" not in beyond else beyond.partition("?")[0])
+    if is_cut or re.search(r"[\[\]]" if is_nats else r"[\[\]@]", user):
+        raise ConfigError(
+            f"USER or PASSWORD in the address of the journal, {scheme}://..., holds a character "
+            f"that ends it too early: {TAKEN_AS_IT_IS if is_nats else ENCODE}"
+        )
+    # PostgreSQL on this machine needs no host.
+    if not netloc and not is_nats:
+        return
+    for each in hosts.split(","):
+        found = HOST.fullmatch(each)
+        if found is None or not 0 < int(found["port"] or 1) < 65_536:
+            got = "" if "@" in beyond else f", got {hosts!r}"
+            hint = "" if at else f"; {TAKEN_AS_IT_IS if is_nats else ENCODE}"
+            raise ConfigError(
+                f"the address of the journal, {scheme}://..., must name HOST or HOST:PORT, with a "
+                f"port from 1 to 65535, and several with commas between them{got}{hint}"
+            )
+
+
+@contextmanager
+def saying_what_to_check(address: str) -> Iterator[None]:
+    """Say what to do where the server of a journal does not answer a command.
+
+    Raises:
+        JournalUnavailable: It does not.
+    """
+    try:
+        yield
+    except JournalUnavailable as error:
+        if not is_shared(address):
+            raise
+        raise JournalUnavailable(
+            f"{error}: check the address, and that the server there runs"
+        ) from error
 
 
 def is_shared(address: str) -> bool:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 
-from evenmatch.engine.records import Record
 from evenmatch.errors import ConfigError, JournalError, JournalUnavailable
 from evenmatch.journals.base import Entry, Segment
 from evenmatch.journals.head import EntryReader, is_intact, missing_record_error, sealer
@@ -47,6 +46,17 @@ def shards_of(connection: sqlite3.Connection) -> dict[str, int]:
     return dict(connection.execute("SELECT shard, last_seq FROM heads").fetchall())
 
 
+def shards_at(path: Path) -> list[str]:
+    """Return the names of all shards of the journal of a data directory, or of the one named.
+
+    Raises:
+        ConfigError: There is no journal.
+        JournalError: It cannot be read, or is damaged.
+    """
+    with read_only(journal_of(path)) as connection:
+        return sorted(shards_of(connection))
+
+
 def first_of(connection: sqlite3.Connection, shard: str) -> int | None:
     """Return the first record that is still kept; None if there is none."""
     statement = "SELECT min(seq) FROM records WHERE shard = ?"
@@ -54,8 +64,8 @@ def first_of(connection: sqlite3.Connection, shard: str) -> int | None:
     return found
 
 
-def kept_records(connection: sqlite3.Connection, shard: str, last: int) -> Iterator[Record]:
-    """Yield the records that are still kept, in order.
+def kept_entries(connection: sqlite3.Connection, shard: str, last: int) -> Iterator[Entry]:
+    """Yield the records that are still kept, in order, with their wall times.
 
     Raises:
         JournalCorrupt: A checksum fails, or a record in between is missing.
@@ -69,7 +79,7 @@ def kept_records(connection: sqlite3.Connection, shard: str, last: int) -> Itera
         (shard, last),
     )
     for seq, wall, crc, body in rows:
-        yield opener.open(seq, wall, crc, body).record
+        yield opener.open(seq, wall, crc, body)
 
 
 SLICE = 2_000

@@ -229,6 +229,10 @@ class SqliteJournal:
 
         return await self._writer.run(work)
 
+    async def shards(self) -> list[str]:
+        """Return the names of all shards."""
+        return await self._reader.run(_shards)
+
     async def segments(self, shard: str) -> list[Segment]:
         """Return the segments of a shard in order."""
         return await self._reader.run(partial(_segments, shard=shard))
@@ -244,6 +248,10 @@ class SqliteJournal:
         await loop.run_in_executor(None, self._reader.close)
         await loop.run_in_executor(None, self._writer.close)
         self._ends.close()
+
+
+def _shards(connection: sqlite3.Connection) -> list[str]:
+    return [name for (name,) in connection.execute("SELECT shard FROM heads ORDER BY shard")]
 
 
 def record_rows(

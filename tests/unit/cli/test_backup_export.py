@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import evenmatch
@@ -86,6 +87,22 @@ def data(tmp_path: Path) -> Path:
 
     asyncio.run(write())
     return tmp_path / "data"
+
+
+def write_shard(folder: Path, shard: str, records: list[Record], born: float) -> None:
+    """Write each record at its own instant of a clock that began then."""
+    wall = born
+
+    async def write() -> None:
+        nonlocal wall
+        journal = SqliteJournal.open(folder, wall=lambda: wall)
+        epoch = await journal.lease(shard, "me", 1e6)
+        for record in records:
+            wall = born + record.input.now
+            await journal.append(shard, "me", epoch, record.sequence, [record])
+        await journal.close()
+
+    asyncio.run(write())
 
 
 def played(config: Path, arrivals: Path) -> evenmatch.Run:
@@ -290,3 +307,71 @@ def test_backup_of_what_is_not_a_journal_names_the_original(
     assert main(["backup", str(data), str(out)]) == 1
     assert f"{data / 'journal.db'} is not a journal" in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_export_joins_all_shards_on_one_clock(
+    tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arena = Queue("arena", Format((1, 1)), group="casual", policy="greedy")
+    born = 1_000.0
+    walls = {"s0": born, "s0.casual": born + 2.0}
+    folder = tmp_path / "shards"
+    for shard, queue in (("s0", msgspec.structs.replace(arena, name="duel")), ("s0.casual", arena)):
+        engine = Engine(lambda each: parse_policy(each.policy), shard=shard)
+        records = [engine.step(Configure(0.0, (queue,), 1))]
+        for at, name in ((1.0, "ann"), (3.0, "bob")):
+            ticket = NewTicket((Player(name, Rating(1500.0, 80.0)),), (queue.name,))
+            records.append(engine.step(Enqueue(at, (ticket,))))
+        write_shard(folder, shard, records, walls[shard])
+    out = tmp_path / "t.csv"
+    assert main(["export", str(folder), "--out", str(out)]) == 0
+    assert "They come from 2 shards: s0, s0.casual." in capsys.readouterr().out
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    assert [(row["ticket"], float(row["at"])) for row in rows] == [
+        ("s0-1", 1.0),
+        ("s0-2", 3.0),
+        ("s0.casual-1", 3.0),
+        ("s0.casual-2", 5.0),
+    ]
+    matches = lines(tmp_path / "t.matches.jsonl")
+    assert [(match["match"], match["at"]) for match in matches] == [
+        ("s0-m1", 3.0),
+        ("s0.casual-m1", 5.0),
+    ]
+    alone = tmp_path / "alone.csv"
+    assert main(["export", str(folder), "--out", str(alone), "--shard", "s0.casual"]) == 0
+    assert [row["at"] for row in csv.DictReader(alone.read_text().splitlines())] == ["1.0", "3.0"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("keys", "list", "--journal", "ADDRESS"),
+        ("backup", "ADDRESS", "COPY"),
+        ("replay", "ADDRESS"),
+    ],
+)
+def test_server_that_is_not_there_is_told_with_what_to_check(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    places = {"ADDRESS": "postgresql://me:secret@127.0.0.1:1/games", "COPY": f"{tmp_path}/copy"}
+    assert main([places.get(word, word) for word in words]) == 1
+    error = capsys.readouterr().err
+    assert error.endswith(": check the address, and that the server there runs\n")
+    assert "secret" not in error
+
+
+def test_server_without_a_journal_has_nothing_to_back_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Empty:
+        async def shards(self) -> list[str]:
+            return []
+
+        async def close(self) -> None:
+            """Do nothing."""
+
+    monkeypatch.setattr("evenmatch.journals.copying.open_on_server", lambda *_, **__: Empty())
+    assert main(["backup", "nats://me:secret@one:4222", f"{tmp_path}/copy"]) == 2
+    assert "there is no journal at nats://one:4222: check the address" in capsys.readouterr().err
+    assert not (tmp_path / "copy").exists()

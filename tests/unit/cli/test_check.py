@@ -6,6 +6,10 @@ from pathlib import Path
 import pytest
 
 from evenmatch.cli.main import main
+from evenmatch.model.inputs import Configure, Enqueue
+from evenmatch.model.queue import Queue, Rule
+from evenmatch.testing import new_ticket
+from tests.unit.lab.journals import Played
 
 QUEUE = """
 [[queue]]
@@ -714,3 +718,52 @@ def test_rules_of_a_file_are_told_with_whose_age_counts(
         "Level must hold as it stands at the age of each ticket of the match; "
         "it changes at 10 s, 20 s."
     ) in told
+
+
+def waiting_in(shard: str, group: str, names: str) -> Played:
+    """Return a shard with one queue, named like its group, in which these players wait."""
+    queue = Queue(group, group=group, policy="greedy", rules=(Rule("same", "rating"),))
+    world = Played(shard=shard).hand_in(Configure(0.0, (queue,)))
+    for place, name in enumerate(names):
+        ticket = new_ticket(name, 1500.0 + place, queues=(group,))
+        world.hand_in(Enqueue(1.0 + place, (ticket,)))
+    return world
+
+
+def grouped(*groups: str) -> str:
+    return "".join(
+        f'[[queue]]\nname = "{each}"\ngroup = "{each}"\nteams = 2\nplayers = 1\n'
+        f'policy = "greedy"\nrules = [{{kind = "same", attribute = "rating"}}]\n'
+        for each in groups
+    )
+
+
+def test_tickets_of_all_shards_are_foreseen(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    data, path = tmp_path / "data", tmp_path / "config.toml"
+    waiting_in("s0", "default", "a").write(data)
+    waiting_in("s0.casual", "casual", "bc").write(data)
+    waiting_in("s0.squad", "squad", "def").write(data)
+    path.write_text(grouped("default", "casual", "new").replace('name = "casual"', 'name = "c2"'))
+    assert main(["check", str(path), "--against", str(data)]) == 0
+    told = capsys.readouterr().out.splitlines()[-4:]
+    starts = (
+        f"1 ticket waits in shard s0 of {data}: 0 would expire",
+        f"2 tickets wait in shard s0.casual of {data}: 2 would expire",
+        f"0 tickets wait in shard s0.new of {data}: 0 would expire",
+        f"3 tickets wait in shard s0.squad of {data}, which this configuration no longer makes:",
+    )
+    for line, start in zip(told, starts, strict=True):
+        assert line.startswith(start)
+
+
+def test_one_server_has_all_groups_in_one_shard(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    data, path = tmp_path / "data", tmp_path / "config.toml"
+    waiting_in("s0", "casual", "ab").write(data)
+    path.write_text(grouped("default", "casual"))
+    assert main(["check", str(path), "--against", str(data)]) == 0
+    told = capsys.readouterr().out.splitlines()[-1]
+    assert told.startswith(f"2 tickets wait in {data}: 0 would expire")

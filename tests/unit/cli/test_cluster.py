@@ -7,6 +7,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import ClassVar
 
+import msgspec
 import pytest
 
 from evenmatch.cli.cluster import NodeAnswer, ShardAnswer, shard_states
@@ -96,9 +97,31 @@ def test_shard_is_well_if_one_node_answers_and_all_know_it() -> None:
     ]
     stale = NodeAnswer(node="c", shards=(shard("standing_by", "b"),))
     assert [each.ok for each in shard_states([one, two, stale])] == [False, True]
-    assert [each.owner for each in shard_states([stale])] == [""]
     both = NodeAnswer(node="b", shards=(shard("answering", "b"),))
     assert next(iter(shard_states([one, both]))).ok is False
+
+
+def test_owner_that_the_nodes_name_is_shown_though_it_was_not_reached() -> None:
+    one = NodeAnswer(
+        node="a", shards=(shard("standing_by", "c"), shard("standing_by", "b", "s0.x"))
+    )
+    two = NodeAnswer(node="b", shards=(shard("standing_by", "c"), shard("standing_by", "", "s0.x")))
+    found = shard_states([one, two, NodeAnswer("http://c", why="refused")])
+    assert [(each.owner, each.address, each.state, each.agree, each.ok) for each in found] == [
+        ("c", "h:1", "unreached", True, False),
+        ("b", "h:1", "silent", False, False),
+    ]
+    nobody = NodeAnswer(node="a", shards=(shard("standing_by", ""),))
+    assert [(each.owner, each.state) for each in shard_states([nobody])] == [("", "unknown")]
+
+
+def test_node_that_is_asked_twice_is_one() -> None:
+    one = NodeAnswer("http://a", node="a", owns_as="a@h:1", shards=(shard("answering", "a"),))
+    again = msgspec.structs.replace(one, at="http://10.0.0.5")
+    assert [each.ok for each in shard_states([one, again])] == [True]
+    # Two nodes with one name are two.
+    other = msgspec.structs.replace(one, owns_as="a@h:2")
+    assert [each.ok for each in shard_states([one, other])] == [False]
 
 
 def test_cluster_says_what_it_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -124,11 +147,18 @@ class PlayedNode(BaseHTTPRequestHandler):
     shard_format = FORMAT
     node_format: ClassVar[int | None] = FORMAT
     asked: ClassVar[list[str]] = []
+    is_foreign = False
+    """Whether it has another key."""
+    has_other = False
+    """Whether it knows a shard for which another node answers."""
 
     def do_GET(self) -> None:
         shard = {"shard": "s0", "role": "answering", "owner": "a", "format": self.shard_format}
         told = {"node": "a", "role": "answering", "owner": "a", "format": self.node_format}
-        self._answer(200, json.dumps({**told, "shards": [shard]}).encode())
+        other = {"shard": "s0.x", "role": "standing_by", "owner": "b", "address": "h:2"}
+        shards = [shard, other] if self.has_other else [shard]
+        answer = json.dumps({**told, "shards": shards}).encode()
+        self._answer(*((503, b"") if self.is_foreign else (200, answer)))
 
     def do_POST(self) -> None:
         self.asked.append(self.path)
@@ -177,6 +207,29 @@ def test_upgrade_is_finished_by_one_node_and_the_status_shown(
     monkeypatch.setattr(PlayedNode, "shard_format", FORMAT - 1)
     assert main(["cluster", "finish-upgrade", *played, "--json"]) == 1
     assert main(["cluster", "status", *played, "--json"]) == 0
+
+
+def test_one_address_shows_the_owners_that_its_node_knows(
+    played: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PlayedNode, "has_other", True)
+    assert main(["cluster", "finish-upgrade", *played]) == 0
+    out = capsys.readouterr().out
+    assert "nobody" not in out
+    assert "b (not" in out
+    assert main(["cluster", "status", *played]) == 1
+
+
+def test_node_with_another_key_was_reached(
+    played: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PlayedNode, "is_foreign", True)
+    assert main(["cluster", "status", *played, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["nodes"][0]["role"] == "refused"
+    assert main(["cluster", "status", *played]) == 1
+    out = capsys.readouterr().out
+    assert "not reached" not in out
+    assert "another" in out
 
 
 @pytest.mark.parametrize(

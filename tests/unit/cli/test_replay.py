@@ -285,3 +285,78 @@ def test_damage_is_a_failure(data: Path, capsys: pytest.CaptureFixture[str]) -> 
     delete_before(data, 3)
     assert main(["replay", str(data)]) == 1
     assert "records 1 to 2 of shard 's0' are gone" in capsys.readouterr().err
+
+
+@pytest.fixture
+def shards(data: Path) -> Path:
+    """Return a journal of two shards: to that of `a_story`, one where ada beats nobody."""
+    casual = msgspec.structs.replace(DUEL, name="arena", group="casual", accept=None)
+    world = Played(shard="s0.casual").hand_in(Configure(0.0, (casual,)))
+    for now, name in ((1.0, "ada"), (2.0, "gus")):
+        world.hand_in(Enqueue(now, (new_ticket(name, 1500.0, queues=("arena",)),)))
+    world.write(data)
+    return data
+
+
+def test_all_shards_are_decided_again(shards: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = told(capsys, shards).splitlines()
+    assert [line for line in lines if "of shard" in line] == [
+        f"11 records of shard s0 ({INPUTS}): 4 tickets, 1 match",
+        "3 records of shard s0.casual (2 enqueue, 1 configure): 2 tickets, 1 match",
+    ]
+    found = as_json(capsys, shards)
+    assert found["same"] is True
+    assert [each["shard"] for each in found["shards"]] == ["s0", "s0.casual"]
+    assert as_json(capsys, shards, "--shard", "s0.casual")["records"] == 3
+
+
+def test_difference_in_one_shard_of_several_fails(
+    shards: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = a_story()
+    at = next(i for i, each in enumerate(world.records) if any_match(each))
+    rewrite(shards, [changed(world.records[at])])
+    assert "is decided differently now" in told(capsys, shards, code=1)
+    assert as_json(capsys, shards, code=1)["same"] is False
+
+
+def any_match(record: Record) -> bool:
+    return any(isinstance(each, Matched) for each in record.events)
+
+
+def test_id_of_a_match_or_ticket_says_its_shard(
+    shards: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "match s0.casual-m1 in arena" in told(capsys, shards, "--match", "s0.casual-m1")
+    assert "ticket s0.casual-2 of gus" in told(capsys, shards, "--ticket", "s0.casual-2")
+    assert "match s0-m1 in duel" in told(capsys, shards, "--match", "s0-m1")
+    assert "give its id, such as s0.casual-m12" in told(
+        capsys, shards, "--match", "s0.casual-m9", code=2
+    )
+    assert "it has s0, s0.casual" in told(capsys, shards, "--match", "s0.old-m1", code=2)
+    assert "give its id, such as s0-m12" in told(capsys, shards, "--match", "m1", code=2)
+
+
+def test_player_is_looked_for_in_all_shards(
+    shards: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = told(capsys, shards, "--player", "ada")
+    assert "ticket s0-1 of ada" in out
+    assert out.index("shard s0.casual") < out.index("ticket s0.casual-1 of ada")
+    assert "shard s0\n" not in told(capsys, shards, "--player", "gus")
+    found = as_json(capsys, shards, "--player", "gus")
+    assert [each["shard"] for each in found["shards"]] == ["s0.casual"]
+    error = told(capsys, shards, "--player", "nobody", code=2)
+    assert "of shard s0:" in error
+    assert "of shard s0.casual:" in error
+
+
+def test_other_policy_plays_in_the_shards_that_have_the_queue(
+    shards: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = told(capsys, shards, "--policy", "greedy")
+    assert out.index("shard s0\n") < out.index("duel") < out.index("shard s0.casual\n")
+    found = as_json(capsys, shards, "--policy", "greedy", "--queue", "arena")
+    assert [list(each["queues"]) for each in found["shards"]] == [["arena"]]
+    error = told(capsys, shards, "--policy", "greedy", "--queue", "nope", code=2)
+    assert "no queue 'nope'; it has duel, arena" in error

@@ -44,7 +44,10 @@ def test_shards_are_watched_apart() -> None:
 def test_refusal_says_who_and_for_how_long() -> None:
     clock = Clock()
     watch = LeaseWatch(clock)
-    with pytest.raises(StaleOwner, match=r"'s0' is held by 'one' .* 10\.000 s .* 'two'"):
+    with pytest.raises(StaleOwner, match=r"'s0' is held by 'one' .* 10\.000 s .* 'two'") as found:
         watch.check_over("s0", ("one", 1, 7), 10.0, "two")
+    # The owner may be a healthy node: whoever reads this must not be sent to stop it.
+    assert "in a cluster whose nodes share the journal, the other node does" in str(found.value)
+    assert str(found.value).index("in a cluster") < str(found.value).index("stop")
     clock.now += 10.0
     watch.check_over("s0", ("one", 1, 7), 10.0, "two")

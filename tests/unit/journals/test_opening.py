@@ -1,6 +1,7 @@
 """Addresses of journals."""
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.journals.nats import NatsJournal
 from evenmatch.journals.nats_link import parse_address
-from evenmatch.journals.opening import name_of, open_journal, without_password
+from evenmatch.journals.opening import check_address, name_of, open_journal, without_password
 from evenmatch.journals.postgres import PostgresJournal
 from evenmatch.journals.sqlite import SqliteJournal
 
@@ -45,6 +46,49 @@ def test_what_means_no_journal_is_refused(address: str) -> None:
     with pytest.raises(ConfigError, match="a journal is postgresql://") as raised:
         open_journal(address)
     assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("password", "hint"),
+    [(f"se{sign}cret:x", "write @ as %40") for sign in "@/?#[]"],
+)
+def test_password_that_is_not_encoded_is_refused_and_not_shown(password: str, hint: str) -> None:
+    with pytest.raises(ConfigError, match=hint) as raised:
+        check_address(f"postgresql://evenmatch:{password}@127.0.0.1:15499/games")
+    assert not {"se", "cret", "x@"} & set(re.split(r"\W", str(raised.value)))
+    with pytest.raises(ConfigError, match="write @ as %40"):
+        open_journal(f"postgresql://evenmatch:{password}@127.0.0.1:15499/games")
+
+
+@pytest.mark.parametrize("sign", "/?#[]")
+def test_password_of_nats_that_ends_too_early_is_refused(sign: str) -> None:
+    with pytest.raises(ConfigError, match="NATS takes USER and PASSWORD as they are") as raised:
+        check_address(f"nats://evenmatch:se{sign}cret@one:4222")
+    assert "cret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "hosts", ["", "db:99999", "db:0", "db:x", "db:", ":5432", "one,,two", "one,two:70000", "a:1:2"]
+)
+@pytest.mark.parametrize("scheme", ["postgresql", "nats"])
+def test_host_or_port_that_cannot_be_is_refused(scheme: str, hosts: str) -> None:
+    with pytest.raises(ConfigError, match="port from 1 to 65535") as raised:
+        check_address(f"{scheme}://me:secret@{hosts}/games")
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://u:p%40ss%3Ax@db-1:5433,db-2/games#chess",
+        "postgresql:///games?host=/var/run/postgresql&password=p@ss",
+        "postgresql://u@[::1]:5432/games",
+        "postgresql://u@%2Fvar%2Frun/games",
+        "nats://u:p@ss@one:4222,two/?replicas=1#chess",
+    ],
+)
+def test_address_that_can_be_read_is_taken(address: str) -> None:
+    check_address(address)
 
 
 @pytest.mark.parametrize("schema", ["", "1a", "Evenmatch", "a;drop", "x" * 41])

@@ -25,15 +25,17 @@ class Played:
 
     Args:
         solve_time: Seconds until a plan arrives.
+        shard: Its name; worlds of several shards may be written to one folder.
     """
 
-    def __init__(self, solve_time: float = 0.125) -> None:
+    def __init__(self, solve_time: float = 0.125, *, shard: str = SHARD) -> None:
+        self.shard = shard
         self.records: list[Record] = []
         self.starts = [1]
         self.snapshots: dict[int, bytes] = {}
         self._solve_time = solve_time
         self._plans: list[Settle] = []
-        self._shard = Shard(new_engine())
+        self._shard = Shard(new_engine(shard))
 
     @property
     def engine(self) -> Engine:
@@ -60,7 +62,7 @@ class Played:
 
     def start(self) -> "Played":
         """Recover from the newest snapshot and what came after it."""
-        engine = new_engine()
+        engine = new_engine(self.shard)
         memories = {}
         if self.snapshots:
             memories = dict(restore(engine, decode_snapshot(self.snapshots[max(self.snapshots)])))
@@ -77,7 +79,7 @@ class Played:
 
         async def fill() -> None:
             journal = SqliteJournal.open(folder, wall=lambda: 1e9)
-            await self.store(journal, await journal.lease(SHARD, "me", 1e8), "me", package)
+            await self.store(journal, await journal.lease(self.shard, "me", 1e8), "me", package)
             await journal.close()
 
         asyncio.run(fill())
@@ -88,10 +90,10 @@ class Played:
     ) -> None:
         """Append everything to a journal whose owner this is."""
         for first in self.starts:
-            await journal.begin(SHARD, Segment(first, FORMAT, package, {}, 1e9))
-        await journal.append(SHARD, owner, epoch, 1, self.records)
+            await journal.begin(self.shard, Segment(first, FORMAT, package, {}, 1e9))
+        await journal.append(self.shard, owner, epoch, 1, self.records)
         for sequence, state in sorted(self.snapshots.items()):
-            await journal.snapshot(SHARD, sequence, state)
+            await journal.snapshot(self.shard, sequence, state)
 
     def _one(self, given: Input) -> None:
         for effect in self._shard.handle(given):
@@ -111,8 +113,8 @@ class Played:
             assert isinstance(effect, Push) or effect.error is None or effect.to is None  # type: ignore[union-attr]
 
 
-def new_engine() -> Engine:
-    return Engine(lambda queue: parse_policy(queue.policy), shard=SHARD, rate=rate_period)
+def new_engine(shard: str = SHARD) -> Engine:
+    return Engine(lambda queue: parse_policy(queue.policy), shard=shard, rate=rate_period)
 
 
 def rewrite(data: Path, records: Iterable[Record]) -> None:

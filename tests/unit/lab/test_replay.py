@@ -420,8 +420,13 @@ def test_another_policy_solves_its_jobs_and_plays_ready_checks_at_once(tmp_path:
     was, would = found.journal["checked"], found.other["checked"]
     assert would["matches"] > 5
     assert (was["matches"], would["matches"]) != (0, was["matches"])
-    with pytest.raises(ConfigError, match="no queue 'nope'; it has checked, rated, filled, ranked"):
-        compared(data, "greedy", "nope")
+    # Another shard may have that queue.
+    assert list(compared(data, "greedy", "nope").journal) == [
+        "checked",
+        "rated",
+        "filled",
+        "ranked",
+    ]
 
 
 def test_a_policy_that_cannot_play_is_refused_in_one_sentence(tmp_path: Path) -> None:

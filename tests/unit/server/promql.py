@@ -30,7 +30,8 @@ COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
     "<=": operator.le,
 }
-FUNCTIONS = ("sum", "increase", "rate", "absent", "histogram_quantile")
+AGGREGATIONS: dict[str, Callable[[list[float]], float]] = {"sum": sum, "max": max}
+FUNCTIONS = ("increase", "rate", "absent", "histogram_quantile")
 
 
 def scrape(text: bytes) -> Scrape:
@@ -107,6 +108,8 @@ class _Parser:
         if kind == "number":
             return float(text)
         assert kind == "name", text
+        if text in AGGREGATIONS:
+            return self._aggregated(AGGREGATIONS[text])
         if text in FUNCTIONS:
             self._expect("(")
             arguments = [self.both()]
@@ -115,6 +118,26 @@ class _Parser:
             self._expect(")")
             return self._call(text, arguments)
         return self._selected(text)
+
+    def _aggregated(self, joined: Callable[[list[float]], float]) -> Vector:
+        is_by = self._take("name", "by")
+        is_without = not is_by and self._take("name", "without")
+        names: set[str] = set()
+        if is_by or is_without:
+            self._expect("(")
+            names.add(self.rest.pop(0)[1])
+            while self._take("op", ","):
+                names.add(self.rest.pop(0)[1])
+            self._expect(")")
+        self._expect("(")
+        vector = self.both()
+        self._expect(")")
+        assert isinstance(vector, dict)
+        groups: dict[Labels, list[float]] = {}
+        for labels, value in vector.items():
+            key = frozenset(each for each in labels if (each[0] in names) != is_without)
+            groups.setdefault(key, []).append(value)
+        return {key: joined(values) for key, values in groups.items()}
 
     def _selected(self, name: str) -> Vector:
         matchers = []
@@ -137,8 +160,6 @@ class _Parser:
     def _call(self, name: str, arguments: list[Vector | float]) -> Vector:
         vector = arguments[-1]
         assert isinstance(vector, dict)
-        if name == "sum":
-            return {frozenset(): sum(vector.values())} if vector else {}
         if name == "absent":
             return {} if vector else {frozenset(): 1.0}
         if name == "rate":

@@ -33,7 +33,7 @@ from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import Services, assemble
 from evenmatch.server.views.statistics import Statistics
 from evenmatch.testing import new_ticket
-from tests.unit.server.promql import Scrape, fires, names_in, scrape
+from tests.unit.server.promql import Scrape, Vector, fires, names_in, scrape
 from tests.waiting import until
 
 ROOT = Path(__file__).parents[3]
@@ -151,11 +151,21 @@ def test_commands_of_the_runbook_exist() -> None:
     assert len(paths) > 10
     for path in paths:
         assert re.sub(r"\b(TICKET|QUEUE)\b", "*", path) in known
-    assert (
-        {"serve", "backup", "check", "export", "compare", "keys", "cluster"}
-        == set(commands)
-        <= set(COMMANDS)
-    )
+    assert set(commands) <= set(COMMANDS)
+    assert set(commands) == {
+        "serve", "backup", "check", "cluster", "export", "compare", "keys",
+    }  # fmt: skip
+
+
+def test_commands_of_the_runbook_have_a_form_for_a_journal_on_a_server() -> None:
+    given = re.findall(r"`(evenmatch (?:backup|check|export|keys|serve) [^`]+)`", RUNBOOK)
+    assert len(given) > 8
+    for command in given:
+        # Each takes the address in place of the directory, or is there in both forms.
+        name = " ".join(command.split()[:3])
+        forms = [each for each in given if each.startswith(name)]
+        if " data" in command:
+            assert any("--journal" in each for each in forms), command
 
 
 def test_metrics_that_alerts_look_at_exist(tmp_path: Path) -> None:
@@ -250,6 +260,47 @@ def test_error_that_nobody_foresaw(alert: str, monkeypatch: pytest.MonkeyPatch) 
         assert await world.call("GET", "/v1/queues/duel/stats") == 500
 
     happened(alert, scene)
+
+
+def seen_by_three_nodes(**figures: float) -> Scrape:
+    """Return what Prometheus has of a cluster that it scrapes at each of three nodes."""
+    facts = {"queue": "duel", "status": "429", "reason": "too_many_requests", "job": "game"}
+    return {
+        name: {
+            frozenset({**facts, "shard": "s0", "instance": f"10.0.0.{node}:8080"}.items()): figure
+            for node in range(3)
+        }
+        for name, figure in figures.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("alert", "name", "limit"),
+    [
+        ("EvenmatchNoMatches", "evenmatch_waiting", 20.0),
+        ("EvenmatchOverloaded", "evenmatch_request_seconds_count", 50.0),
+        ("EvenmatchCallerLimited", "evenmatch_refused_callers_total", 50.0),
+    ],
+)
+def test_figures_that_every_node_shows_count_once(alert: str, name: str, limit: float) -> None:
+    for figure, is_firing in ((limit, False), (limit + 1, True)):
+        now = seen_by_three_nodes(**{name: figure, "evenmatch_matches_total": 0.0})
+        assert bool(fires(EXPRESSIONS[alert], {}, now)) is is_firing
+
+
+def test_shard_without_matches_is_seen_beside_one_that_makes_them() -> None:
+    def both(still: float, busy: float) -> Vector:
+        return {
+            frozenset({"job": "game", "shard": "s0"}.items()): still,
+            frozenset({"job": "game", "shard": "s0.casual"}.items()): busy,
+        }
+
+    now = {
+        "evenmatch_waiting": both(30.0, 30.0),
+        "evenmatch_matches_total": both(0.0, 9.0),
+    }
+    (labels,) = fires(EXPRESSIONS["EvenmatchNoMatches"], {}, now)
+    assert dict(labels)["shard"] == "s0"
 
 
 def test_players_whom_a_rule_keeps_apart() -> None:

@@ -5,29 +5,33 @@ Only what is still kept can be exported; the server may run meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from evenmatch.criteria.expansion import round_up
 from evenmatch.engine.state.snapshot import decode_snapshot
 from evenmatch.engine.state.stored_ratings import accepted_ticket
 from evenmatch.errors import ConfigError
+from evenmatch.journals.base import Entry
 from evenmatch.journals.reading import (
     first_of,
     journal_of,
-    kept_records,
+    kept_entries,
     newest_snapshot,
     read_only,
     shards_of,
 )
 from evenmatch.lab.export.anonymise import Disguise, Rounding
-from evenmatch.model.events import Accepted, Cancelled, Event, Matched, Voided
-from evenmatch.model.inputs import Configure, Enqueue, Input
+from evenmatch.model.events import Accepted, Cancelled, Matched, Voided
+from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ARRIVALS_MAX
+from evenmatch.model.shards import FIRST
 from evenmatch.model.ticket import NewTicket, Value, attribute_of
 
 KEYS_MOST = 100
@@ -52,47 +56,98 @@ class ExportedTicket(msgspec.Struct):
 class Trace(msgspec.Struct):
     """The content of a journal: tickets in the order of acceptance, matches, and the queues.
 
-    Void matches are left out.
+    Args:
+        arrived: The tickets by id.
+        matches: Those that were not called off, by id.
+        queues: The last ones.
+        shards: Which ones were read.
+        birth: Unix time at which the clock of the instants began; infinite if nothing is kept.
     """
 
     arrived: dict[str, ExportedTicket] = {}
     matches: dict[str, Match] = {}
     queues: tuple[Queue, ...] = ()
+    shards: tuple[str, ...] = ()
+    birth: float = math.inf
 
 
-def read_trace(data: Path, shard: str, say: Callable[[int, int], None]) -> Trace:
+def read_trace(data: Path, shard: str | None, say: Callable[[int, int], None]) -> Trace:
     """Return what the journal of a data directory still holds.
 
     Args:
         data: The directory; its server may run.
-        shard: Which shard.
+        shard: Which shard; None takes all, on the clock of the one that began first.
         say: Called with the number of records read, and of all.
 
     Raises:
         ConfigError: There is no such shard, or more tickets than a trace may have.
         JournalError: The journal cannot be read, or is damaged.
     """
-    trace = Trace()
     with read_only(journal_of(data)) as connection:
         connection.execute("BEGIN")
-        shards = shards_of(connection)
-        if shard not in shards:
-            raise ConfigError(f"the journal has no shard {shard}; it has {', '.join(shards)}")
-        last, first = shards[shard], first_of(connection, shard) or 1
-        if (state := newest_snapshot(connection, shard)) is not None:
-            trace.queues = tuple(decode_snapshot(state).tables.queues.values())
-        for record in kept_records(connection, shard, last):
-            _take(trace, record.input, record.events)
-            if len(trace.arrived) > ARRIVALS_MAX:
-                raise ConfigError(
-                    f"the journal holds more than {ARRIVALS_MAX:,} tickets, which is the most that "
-                    "a trace may have; keep fewer days (keep_days)"
-                )
-            say(record.sequence - first + 1, last - first + 1)
-    return trace
+        known = shards_of(connection)
+        if shard not in known and (shard is not None or not known):
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            raise ConfigError(f"the journal has no shard {shard or FIRST}; {has}")
+        ends = {name: known[name] for name in sorted(known) if shard in (None, name)}
+        kept = {name: first_of(connection, name) or last + 1 for name, last in ends.items()}
+        total = sum(last - kept[name] + 1 for name, last in ends.items())
+        traces: list[Trace] = []
+        done = 0
+        for name, last in ends.items():
+            trace, before = Trace(shards=(name,)), sum(len(each.arrived) for each in traces)
+            if (state := newest_snapshot(connection, name)) is not None:
+                trace.queues = tuple(decode_snapshot(state).tables.queues.values())
+            for entry in kept_entries(connection, name, last):
+                _take(trace, entry)
+                _check_size(before + len(trace.arrived))
+                done += 1
+                say(done, total)
+            traces.append(trace)
+    return traces[0] if len(traces) == 1 else _joined_traces(traces)
 
 
-def _take(trace: Trace, input_: Input, events: Iterable[Event]) -> None:
+def _check_size(tickets: int) -> None:
+    if tickets > ARRIVALS_MAX:
+        raise ConfigError(
+            f"the journal holds more than {ARRIVALS_MAX:,} tickets, which is the most that "
+            "a trace may have; keep fewer days (keep_days)"
+        )
+
+
+def _joined_traces(traces: Sequence[Trace]) -> Trace:
+    """Return the traces of several shards as one, in the order of the instants.
+
+    Each shard counts from its own birth, so all are moved to the clock of the oldest.
+    """
+    first = min(each.birth for each in traces)
+    arrived: list[ExportedTicket] = []
+    matches: list[Match] = []
+    for each in traces:
+        # What never had a record has nothing to move.
+        later = round_up(each.birth - first) if each.arrived or each.matches else 0.0
+        for one in each.arrived.values():
+            one.at += later
+            one.leaves_at = None if one.leaves_at is None else one.leaves_at + later
+            arrived.append(one)
+        for match in each.matches.values():
+            matches.append(msgspec.structs.replace(match, at=match.at + later))
+    arrived.sort(key=lambda one: one.at)
+    matches.sort(key=lambda match: match.at)
+    queues = {queue.name: queue for each in traces for queue in each.queues}
+    return Trace(
+        {one.id: one for one in arrived},
+        {match.id: match for match in matches},
+        tuple(queues.values()),
+        shards=tuple(name for each in traces for name in each.shards),
+        birth=first,
+    )
+
+
+def _take(trace: Trace, entry: Entry) -> None:
+    input_, events = entry.record.input, entry.record.events
+    if trace.birth == math.inf:
+        trace.birth = entry.wall - input_.now
     if isinstance(input_, Configure):
         trace.queues = input_.queues
     for event in events:
@@ -128,6 +183,8 @@ def anonymised(trace: Trace) -> Trace:
         {each.id: each for each in hidden},
         {match.id: match for match in map(disguise.match, trace.matches.values())},
         trace.queues,
+        trace.shards,
+        trace.birth,
     )
 
 

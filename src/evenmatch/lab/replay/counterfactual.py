@@ -56,10 +56,10 @@ def with_other_policy(
         source: The journal.
         spec: The policy.
         say: Called with the progress.
-        queue: The queue that gets it; None gives it to every queue.
+        queue: The queue that gets it, if the shard has it; None gives it to every queue.
 
     Raises:
-        ConfigError: There is no such policy or queue, or it cannot work on a queue.
+        ConfigError: There is no such policy, or it cannot work on a queue.
         JournalError: The journal is damaged.
     """
     parse_policy(spec)
@@ -83,8 +83,6 @@ def with_other_policy(
                 say(count, source.last - source.begin + 1)
     except ShadowDropped as why:
         raise ConfigError(f"policy {spec} cannot play these inputs: {why}") from why
-    if queue is not None and queue not in names:
-        raise ConfigError(f"the journal has no queue {queue!r}; it has {', '.join(names)}")
     mine, theirs = ({name: _figures(each.of(name)) for name in names} for each in (journal, other))
     return CounterfactualResult(spec, count, now - since, world.merged, mine, theirs)
 
