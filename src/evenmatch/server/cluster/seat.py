@@ -125,13 +125,13 @@ class Seat:
         self._outage_told_at: float | None = None
         self._hurry_until = self._quiet_until = self._unfit_until = self._untrusted_until = -1.0
         self._failures = 0
-        self._asked = asyncio.Event()
-        self._given = asyncio.Event()
-        self._known = asyncio.Event()
-        self._hurried = asyncio.Event()
+        self._leave_request = asyncio.Event()
+        self._handover_end = asyncio.Event()
+        self._owner_known = asyncio.Event()
+        self._ask_now = asyncio.Event()
         # The game while another node answers for it; it reads along.
         self._standby: Games | None = None
-        self._wanted = asyncio.Event()
+        self._follow_now = asyncio.Event()
         self._prepared: asyncio.Future[None] | None = None
 
     @property
@@ -200,7 +200,7 @@ class Seat:
 
     async def settled(self, seconds: float) -> None:
         """Wait until the owner is known, but only for so long."""
-        await _either(self._known, seconds)
+        await _either(self._owner_known, seconds)
 
     def note(self, holder: str) -> None:
         """Note the owner of the shard by the name of its lease, unless this node knows better."""
@@ -208,7 +208,7 @@ class Seat:
             self.holder = holder
             # At this node's address was the same node before it was started anew.
             if address_of(holder) != address_of(self.claim.owner):
-                self._known.set()
+                self._owner_known.set()
 
     # Draining
 
@@ -252,7 +252,7 @@ class Seat:
                 await asyncio.gather(following, return_exceptions=True)
             self._is_recovering = True
             before, self.holder = self.holder, self.claim.owner
-            self._known.clear()
+            self._owner_known.clear()
             try:
                 self._look()
                 await games.refresh()
@@ -266,7 +266,7 @@ class Seat:
             self._untrusted_until = -1.0
             self._go_on_draining(games)
             self.since = asyncio.get_running_loop().time()
-            self._known.set()
+            self._owner_known.set()
             log.info(
                 "node_answers",
                 node=name_of(self.claim.owner),
@@ -322,8 +322,8 @@ class Seat:
             else:
                 is_told = False
                 self._end_preparing(prepared, "")
-            await _either(self._wanted, FOLLOW_EVERY)
-            self._wanted.clear()
+            await _either(self._follow_now, FOLLOW_EVERY)
+            self._follow_now.clear()
 
     def _end_preparing(self, prepared: asyncio.Future[None] | None, problem: str) -> None:
         """Tell whoever waits for it that the journal was read, or why not."""
@@ -349,14 +349,14 @@ class Seat:
             return
         if self._prepared is None:
             self._prepared = asyncio.get_running_loop().create_future()
-        self._wanted.set()
+        self._follow_now.set()
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await asyncio.shield(self._prepared)
 
     async def _until_over(self, games: Games) -> None:
         """Answer until the game is lost or handed over."""
-        leaving = asyncio.create_task(self._asked.wait())
+        leaving = asyncio.create_task(self._leave_request.wait())
         lost = asyncio.create_task(games.given_up())
         try:
             await asyncio.wait((leaving, lost), return_when=asyncio.FIRST_COMPLETED)
@@ -372,19 +372,19 @@ class Seat:
     async def _leave(self, games: Games) -> None:
         """Stop the game; its lease goes to whom it was promised, if to anybody."""
         loop = asyncio.get_running_loop()
-        self._known.clear()
+        self._owner_known.clear()
         games.close()
         try:
             await games.stop(with_snapshot=self._successor is None)
         finally:
             # Whoever waits for the hand-over must not wait for ever, even if it fails.
             self._games = None
-            self._given.set()
+            self._handover_end.set()
         if self._successor is not None:
             self.holder = self._successor
             self._quiet_until = loop.time() + SOON_SECONDS
-            self._known.set()
-        self._asked.clear()
+            self._owner_known.set()
+        self._leave_request.clear()
         self._successor = None
 
     async def hand_over(self, successor: str) -> bool:
@@ -393,12 +393,12 @@ class Seat:
         Args:
             successor: Who gets it, by the name under which that node owns leases.
         """
-        if self.present is None or self._asked.is_set():
+        if self.present is None or self._leave_request.is_set():
             return False
         self._successor = successor
-        self._given.clear()
-        self._asked.set()
-        await self._given.wait()
+        self._handover_end.clear()
+        self._leave_request.set()
+        await self._handover_end.wait()
         return True
 
     def expect(self) -> None:
@@ -407,15 +407,15 @@ class Seat:
             return
         # Whoever asks for the shard meanwhile waits here for it, and is not sent back.
         self.holder = self.claim.owner
-        self._known.clear()
+        self._owner_known.clear()
         self._hurry_until = asyncio.get_running_loop().time() + SOON_SECONDS
         self._quiet_until = -1.0
-        self._hurried.set()
+        self._ask_now.set()
 
     async def handed_over(self) -> None:
         """Wait for the end of a hand-over, if one is under way."""
-        if self._asked.is_set():
-            await self._given.wait()
+        if self._leave_request.is_set():
+            await self._handover_end.wait()
 
     async def stop(self) -> None:
         """Stop serving, and release the lease."""
@@ -475,9 +475,9 @@ class Seat:
         if asyncio.get_running_loop().time() < self._hurry_until:
             await asyncio.sleep(ASK_SOON)
             return
-        self._hurried.clear()
+        self._ask_now.clear()
         reluctance = self._reluctance()
-        await _either(self._hurried, ASK_EVERY + (0.0 if reluctance == math.inf else reluctance))
+        await _either(self._ask_now, ASK_EVERY + (0.0 if reluctance == math.inf else reluctance))
 
 
 async def _either(event: asyncio.Event, seconds: float) -> None:
