@@ -100,6 +100,14 @@ class ShardPlan(msgspec.Struct, frozen=True):
         """Return the folder from which file names in the configuration count."""
         return None if self.file is None else self.file.parent
 
+    @property
+    def time_folder(self) -> Path | None:
+        """Return where the time is noted beside the journal; None if the journal itself has it.
+
+        A note on the disk of the last owner of a journal that others reach would be missed there.
+        """
+        return None if self.journal else self.data
+
     def own_queues(self, queues: tuple[Queue, ...]) -> tuple[Queue, ...]:
         """Return those queues of a configuration that belong to this shard.
 
@@ -454,7 +462,7 @@ async def foresee_against(journal: Journal, plan: ShardPlan) -> tuple[Configurat
     tables = engine.tables
     engine.ladders.check(plan.queues)
     _, last_wall = await journal.last(plan.shard)
-    now = resumes_at(plan.data, tables, last_wall, time.time())
+    now = resumes_at(plan.time_folder, tables, last_wall, time.time())
     configuration = Configure(now, plan.queues, plan.seed, tables.version + 1)
     return foresee(configuration, tables, pools_of(plan.seed)), len(tables.waiting)
 

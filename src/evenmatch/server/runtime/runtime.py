@@ -189,7 +189,7 @@ class Runtime(CallbackPort):
             tables = recovered.engine.tables
             self.plan = await plan_in_force(self.plan, self.versions, tables)
             check_waiting(tables, self.plan)
-            at = resumes_at(self.plan.data, tables, recovered.last_wall, self.wall())
+            at = resumes_at(self.plan.time_folder, tables, recovered.last_wall, self.wall())
             self.clock = self._clock_at(at)
             self._take_over(recovered)
             self._writer = asyncio.create_task(self._write())
