@@ -45,6 +45,7 @@ from evenmatch.server.runtime.recovery import (
     Rebuilt,
     RecoveredEngine,
     ShardPlan,
+    check_alone,
     check_waiting,
     configuration,
     expired_by_change,
@@ -183,6 +184,7 @@ class Runtime(CallbackPort):
         """
         try:
             plan = self.plan
+            await check_alone(self.journal, plan)
             if plan.journal:
                 await wait_for_lease(self.journal, self._claim, forever=plan.waits)
             recovered = await self._recover()
