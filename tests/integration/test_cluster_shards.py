@@ -165,6 +165,29 @@ def test_killed_nodes_shards_are_taken_by_the_others_and_come_back(
             assert reply.body["state"] == "waiting"
 
 
+def test_server_without_node_leaves_the_journal_of_the_nodes_to_them(
+    tmp_path: Path, shared: str
+) -> None:
+    with cluster(tmp_path, shared, "a", config=CONFIG) as nodes:
+        spread(nodes)
+        made, _ = answered(nodes.nodes["a"], "POST", "/v1/tickets", ticket("p0", "casual"))
+        assert nodes.nodes.pop("a").stop() == 0
+        config = tmp_path / "alone.toml"
+        config.write_text(CONFIG, encoding="utf-8")
+        command = [sys.executable, "-m", "evenmatch.cli.main", "serve", str(config), "--port", "0"]
+        ended = subprocess.run(
+            [*command, "--journal", shared],
+            capture_output=True,
+            text=True,
+            timeout=GIVE_UP,
+        )
+        assert ended.returncode == 2
+        assert "(s0.casual)" in ended.stderr
+        assert "--node NAME and --cluster-key FILE" in ended.stderr
+        found, _ = answered(nodes.start("a"), "GET", f"/v1/tickets/{made.body['id']}")
+        assert found.body["state"] == "waiting"
+
+
 def test_configuration_comes_into_force_in_all_shards_or_in_none(
     tmp_path: Path, shared: str
 ) -> None:

@@ -150,6 +150,10 @@ class Journal(Protocol):
         """Return the last stored sequence (0 if none) and its wall time."""
         ...
 
+    async def shards(self) -> list[str]:
+        """Return the names of all shards; of some there may be no record yet."""
+        ...
+
     async def close(self) -> None:
         """Release files and threads."""
         ...

@@ -46,10 +46,6 @@ OWNER = "copy"
 class ReadableJournal(Journal, Protocol):
     """What copying needs of a journal, beyond what a server needs."""
 
-    async def shards(self) -> list[str]:
-        """Return the names of all shards."""
-        ...
-
     async def first(self, shard: str) -> int:
         """Return the first record that is kept, 0 if none is."""
         ...

@@ -158,6 +158,11 @@ class MemoryJournal:
         head = self._shelf(shard).head
         return (head.last_seq, head.last_wall) if head else (0, 0.0)
 
+    async def shards(self) -> list[str]:
+        """Return the names of all shards."""
+        self._check_open()
+        return sorted(self.shelves)
+
     async def close(self) -> None:
         """Refuse all further calls."""
         self._closed = True
@@ -168,7 +173,10 @@ class MemoryJournal:
         other.shelves = self.shelves
         return other
 
-    def _shelf(self, shard: str) -> StoredShard:
+    def _check_open(self) -> None:
         if self._closed:
             raise JournalUnavailable("the journal was closed: open it again")
+
+    def _shelf(self, shard: str) -> StoredShard:
+        self._check_open()
         return self.shelves.setdefault(shard, StoredShard())

@@ -241,6 +241,10 @@ class SqliteJournal:
         """Return the last stored sequence (0 if none) and its wall time."""
         return await self._reader.run(partial(_end, shard=shard))
 
+    async def shards(self) -> list[str]:
+        """Return the names of all shards."""
+        return await self._reader.run(_shards)
+
     async def close(self) -> None:
         """Finish the work handed in so far, then close the file and end the threads."""
         loop = asyncio.get_running_loop()
@@ -309,6 +313,11 @@ def _seal_head(shard: str, values: tuple[object, ...]) -> int:
 def _last_row(connection: sqlite3.Connection, shard: str) -> int:
     found = connection.execute("SELECT max(seq) FROM records WHERE shard = ?", (shard,)).fetchone()
     return found[0] or 0
+
+
+def _shards(connection: sqlite3.Connection) -> list[str]:
+    """Return the names of all shards."""
+    return [name for (name,) in connection.execute("SELECT shard FROM heads ORDER BY shard")]
 
 
 def _end(connection: sqlite3.Connection, shard: str) -> tuple[int, float]:

@@ -114,6 +114,8 @@ class Skip(_Input, frozen=True):
     """Wake no policy before `until`: of the rounds that were missed, the one then stands for all.
 
     Deadlines in between keep their instants, and a queue still decides before one of its own.
+    Until `now` itself it skips nothing: its record only says how late it is, see
+    `server.runtime.time_records`.
     """
 
     until: float

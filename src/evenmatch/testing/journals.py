@@ -287,6 +287,8 @@ async def _separates_shards(bench: JournalUnderTest) -> None:
     await bench.expect_stored(sample_records(1, 4))
     end = (await bench.journal.last("main-2"))[0]
     bench.expect(end == 1, f"the second shard ends at 1, got {end}")
+    names = await bench.journal.shards()
+    bench.expect({bench.shard, "main-2"} <= set(names), f"shards() must name both, got {names}")
 
 
 @_promise("a record is stored as it was when it was appended")

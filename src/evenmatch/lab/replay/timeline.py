@@ -46,7 +46,7 @@ from evenmatch.model.events import (
     Updated,
     Voided,
 )
-from evenmatch.model.inputs import Advance, Assign, Cancel, Decline, Enqueue, Input
+from evenmatch.model.inputs import Advance, Assign, Cancel, Decline, Enqueue, Input, Skip
 from evenmatch.model.match import Match
 
 
@@ -411,6 +411,13 @@ class _Teller:
         means = (f"{player} {rating.mean:,.1f}" for player, rating in event.ratings.items())
         yield f"new ratings in ladder {event.ladder}: {name_list(means)}"
 
+    def skipped(self, event: Skipped) -> Iterator[str]:
+        del event
+        if isinstance(self.given, Skip) and self.given.until <= self.given.now:
+            yield "the server noted the time: nothing else was recorded for a while"
+        else:
+            yield "the server had missed rounds: queues decide once for all of them"
+
     def confirmed(self, event: Confirmed) -> Iterator[str]:
         yield f"{name_list(event.players)} of ticket {event.ticket} accepted"
 
@@ -437,7 +444,6 @@ PLAIN: dict[type, str] = {
     Updated: "facts of ticket {0.ticket} were refreshed",
     LeftQueue: "ticket {0.ticket} waits no longer in {0.queue}, only elsewhere",
     Prolonged: "the server had been away: there is more time to accept {0.match}",
-    Skipped: "the server had missed rounds: queues decide once for all of them",
     Closed: "match {0.match} asks for players no longer ({0.reason})",
     Finished: "match {0.match} is over ({0.reason})",
     Reported: "{0.player} reported how match {0.match} ended",
@@ -465,4 +471,5 @@ TOLD: dict[type, Callable[[_Teller, Any], Iterator[str]]] = {
     Voided: _Teller.voided,
     Counted: _Teller.counted,
     Rated: _Teller.rated,
+    Skipped: _Teller.skipped,
 }

@@ -33,6 +33,7 @@ from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.services import Services, assemble
 from evenmatch.server.runtime.time_notes import TimeNotes
+from evenmatch.server.runtime.time_records import TimeRecords
 
 NOTE_AGAIN = 1.0
 """Seconds until what could not be written beside the journal is tried again."""
@@ -122,9 +123,7 @@ class Games:
                 )
 
         self.services: tuple[Services, ...] = tuple(assembled(each) for each in games)
-        self._notes = [
-            TimeNotes(each.runtime.plan.data, each.runtime.time_note) for each in self.services
-        ]
+        self._notes = [_time_notes(each.runtime) for each in self.services]
         self._turns: list[asyncio.Task[None]] = []
         self._first_keys: set[asyncio.Task[None]] = set()
         self.gate = Authenticator(
@@ -333,6 +332,11 @@ async def _first(*ends: Coroutine[Any, Any, object]) -> None:
 def _naming(plan: ShardPlan) -> AbstractContextManager[None]:
     """Name the CONFIG file in what is wrong, unless the queues come from elsewhere."""
     return nullcontext() if plan.file is None or plan.set_by else naming(plan.file)
+
+
+def _time_notes(runtime: Runtime) -> TimeNotes | TimeRecords:
+    plan = runtime.plan
+    return TimeRecords(runtime) if plan.journal else TimeNotes(plan.time_folder, runtime.time_note)
 
 
 async def _note_keys(runtime: Runtime) -> None:

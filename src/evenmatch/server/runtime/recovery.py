@@ -29,7 +29,7 @@ from evenmatch.engine.state.state import Tables
 from evenmatch.errors import ConfigError, JournalCorrupt
 from evenmatch.journals.backup import had_keys
 from evenmatch.journals.base import Entry, Journal, Segment, StoredSnapshot, format_of
-from evenmatch.journals.opening import without_password
+from evenmatch.journals.opening import is_shared, without_password
 from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import Queue
 from evenmatch.model.shards import ShardPart, shards_of
@@ -99,6 +99,14 @@ class ShardPlan(msgspec.Struct, frozen=True):
     def folder(self) -> Path | None:
         """Return the folder from which file names in the configuration count."""
         return None if self.file is None else self.file.parent
+
+    @property
+    def time_folder(self) -> Path | None:
+        """Return where the time is noted beside the journal; None if the journal itself has it.
+
+        A note on the disk of the last owner of a journal that others reach would be missed there.
+        """
+        return None if self.journal else self.data
 
     def own_queues(self, queues: tuple[Queue, ...]) -> tuple[Queue, ...]:
         """Return those queues of a configuration that belong to this shard.
@@ -329,6 +337,35 @@ async def _entry_at(journal: Journal, shard: str, sequence: int) -> Entry | None
     return None
 
 
+async def check_alone(journal: Journal, plan: ShardPlan) -> None:
+    """Refuse a server that is no node where a cluster has written several shards.
+
+    It would serve all queues in one shard: the tickets of the others would be unknown and their
+    players could wait twice, and the cluster could not recover the one shard afterwards. A shard
+    that never had any, since the cluster went no further, keeps nobody from going back.
+
+    Raises:
+        ConfigError: Another shard has had tickets.
+        JournalError: The journal cannot be read, or is damaged.
+    """
+    # Only nodes keep the format, and they share the shards out.
+    if plan.keeps_format or not is_shared(plan.journal):
+        return
+    others = []
+    for shard in await journal.shards():
+        if shard != plan.shard:
+            found = await rebuild(journal, msgspec.structs.replace(plan, shard=shard))
+            if found.engine.tables.counters.accepted or found.engine.tables.matches:
+                others.append(shard)
+    if others:
+        raise ConfigError(
+            f"the journal at {without_password(plan.journal)} has tickets in other shards "
+            f"({', '.join(others)}), since nodes of a cluster wrote it, and a server without "
+            f"--node serves only {plan.shard}: start it with --node NAME and --cluster-key FILE, "
+            f"as the others were, even if it is the only node"
+        )
+
+
 def check_waiting(tables: Tables, plan: ShardPlan) -> None:
     """Refuse a plan without a queue in which tickets wait, unless it says that they may expire.
 
@@ -342,6 +379,17 @@ def check_waiting(tables: Tables, plan: ShardPlan) -> None:
     lost = Counter(name for row in tables.waiting.values() for name in row.queues if name in gone)
     if not lost or plan.drop_queues:
         return
+    shards = {name: part.name for part in reversed(plan.layout) for name in part.queues}
+    moved = [
+        f"{name} ({lost[name]} waiting), now in {shards[name]}" for name in lost if name in shards
+    ]
+    if moved:
+        raise ConfigError(
+            f"tickets wait in shard {plan.shard} in queues that the configuration has in other "
+            f"shards: {', '.join(moved)}; a queue changes its shard only while nobody waits in it: "
+            f"start with the groups as they were (without --node, if a server without it took "
+            f"these tickets) and drain first, or let them expire with --drop-queues"
+        )
     text = ", ".join(f"{name} ({count} waiting)" for name, count in lost.items())
     raise ConfigError(
         f"the configuration lacks queues in which tickets wait: {text}; add them again, or let "
@@ -454,7 +502,7 @@ async def foresee_against(journal: Journal, plan: ShardPlan) -> tuple[Configurat
     tables = engine.tables
     engine.ladders.check(plan.queues)
     _, last_wall = await journal.last(plan.shard)
-    now = resumes_at(plan.data, tables, last_wall, time.time())
+    now = resumes_at(plan.time_folder, tables, last_wall, time.time())
     configuration = Configure(now, plan.queues, plan.seed, tables.version + 1)
     return foresee(configuration, tables, pools_of(plan.seed)), len(tables.waiting)
 

@@ -45,6 +45,7 @@ from evenmatch.server.runtime.recovery import (
     Rebuilt,
     RecoveredEngine,
     ShardPlan,
+    check_alone,
     check_waiting,
     configuration,
     expired_by_change,
@@ -183,13 +184,14 @@ class Runtime(CallbackPort):
         """
         try:
             plan = self.plan
+            await check_alone(self.journal, plan)
             if plan.journal:
                 await wait_for_lease(self.journal, self._claim, forever=plan.waits)
             recovered = await self._recover()
             tables = recovered.engine.tables
             self.plan = await plan_in_force(self.plan, self.versions, tables)
             check_waiting(tables, self.plan)
-            at = resumes_at(self.plan.data, tables, recovered.last_wall, self.wall())
+            at = resumes_at(self.plan.time_folder, tables, recovered.last_wall, self.wall())
             self.clock = self._clock_at(at)
             self._take_over(recovered)
             self._writer = asyncio.create_task(self._write())

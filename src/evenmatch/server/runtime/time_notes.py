@@ -4,7 +4,8 @@ Without a note, a server that restarts knows only when its last record was made.
 waited for minutes without anybody coming or going would be young again: limits that widen would
 shrink and deadlines would come late. So the time is written down beside the journal from time to
 time while anybody waits, and at the end. It is no record, since nothing is decided by it; a note
-that is lost costs what passed since the one before.
+that is lost costs what passed since the one before. A journal at an address holds the time itself,
+see `time_records.py`.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def resumes_at(folder: Path | None, tables: Tables, last_wall: float, wall: floa
     """Return where engine time goes on after a restart, by the last record and the last note.
 
     Args:
-        folder: The data directory; None has no notes.
+        folder: Where notes are; None has none.
         tables: As recovered.
         last_wall: Unix time of the last record.
         wall: Unix time now.
