@@ -241,10 +241,6 @@ class SqliteJournal:
         """Return the last stored sequence (0 if none) and its wall time."""
         return await self._reader.run(partial(_end, shard=shard))
 
-    async def shards(self) -> list[str]:
-        """Return the names of all shards."""
-        return await self._reader.run(_shards)
-
     async def close(self) -> None:
         """Finish the work handed in so far, then close the file and end the threads."""
         loop = asyncio.get_running_loop()
