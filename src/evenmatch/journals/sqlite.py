@@ -250,10 +250,6 @@ class SqliteJournal:
         self._ends.close()
 
 
-def _shards(connection: sqlite3.Connection) -> list[str]:
-    return [name for (name,) in connection.execute("SELECT shard FROM heads ORDER BY shard")]
-
-
 def record_rows(
     shard: str, wall: float, records: Sequence[Record]
 ) -> list[tuple[str, int, float, int, bytes]]:
