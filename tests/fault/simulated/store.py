@@ -147,6 +147,10 @@ class Store:
             return self
         return self._others.setdefault(shard, Store(self.world, self.weakness, shard))
 
+    def names(self) -> list[str]:
+        """Return the names of all shards."""
+        return [self.shard, *self._others]
+
     def fail(self, outage: Outage) -> None:
         """Answer nobody: say so at once, or say nothing."""
         self.outage = outage
@@ -406,6 +410,10 @@ class StoreJournal:
         """Return the last sequence and its wall time."""
         head = await self._ask("last", self._store.of(shard).present)
         return (head.last_seq, head.last_wall) if head else (0, 0.0)
+
+    async def shards(self) -> list[str]:
+        """Return the names of all shards."""
+        return await self._ask("shards", self._store.names)
 
     async def close(self) -> None:
         """Ask nothing any more."""
