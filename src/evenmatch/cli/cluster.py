@@ -19,7 +19,7 @@ from evenmatch.errors import ConfigError
 SECONDS = 5.0
 """How long a node may take to answer."""
 ANSWER_BYTES_MAX = 65_536
-UNAVAILABLE = 503
+NOT_FOUND, UNAVAILABLE = 404, 503
 UNREACHED, REFUSED = "unreached", "refused"
 FINISH = "finish-upgrade"
 FINISH_SECONDS = 30.0
@@ -253,8 +253,8 @@ def _asked(node: str, headers: dict[str, str]) -> NodeAnswer:
             found = msgspec.json.decode(answer.read(ANSWER_BYTES_MAX), type=NodeAnswer)
     except urllib.error.HTTPError as error:
         with error:
-            reasons = {404: "it is no node", 503: "it has another cluster key, or another clock"}
-            why = reasons.get(error.code, f"it answers {error.code}")
+            said = _message(error.read(ANSWER_BYTES_MAX)) or f"it answers {error.code}"
+            why = "it is no node" if error.code == NOT_FOUND else said
             return NodeAnswer(node, role=REFUSED, why=why)
     except (OSError, ValueError, msgspec.MsgspecError) as error:
         return NodeAnswer(node, why=str(getattr(error, "reason", error)))

@@ -158,7 +158,8 @@ class PlayedNode(BaseHTTPRequestHandler):
         other = {"shard": "s0.x", "role": "standing_by", "owner": "b", "address": "h:2"}
         shards = [shard, other] if self.has_other else [shard]
         answer = json.dumps({**told, "shards": shards}).encode()
-        self._answer(*((503, b"") if self.is_foreign else (200, answer)))
+        refusal = b'{"error":"other_cluster","message":"another cluster key"}'
+        self._answer(*((503, refusal) if self.is_foreign else (200, answer)))
 
     def do_POST(self) -> None:
         self.asked.append(self.path)

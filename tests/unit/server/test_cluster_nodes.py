@@ -29,8 +29,8 @@ from evenmatch.server.cluster.peer_calls import (
     OTHER_CLUSTER,
     PREPARE_PATH,
     STATUS_PATH,
-    NodeAnswer,
     NodeStatus,
+    PeerAnswer,
 )
 from evenmatch.server.cluster.router import GameRouter
 from evenmatch.server.cluster.seat import Seat, SeatPlan, ShardDrain
@@ -511,6 +511,42 @@ def test_shard_that_another_node_does_not_take_is_not_offered_again_at_once(
     with_node(scene, ServerSettings(), ServerSettings())
 
 
+def test_node_that_refuses_every_shard_keeps_no_other_from_getting_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked_of: list[Any] = []
+
+    async def ask_node(place: Any, *_: Any) -> None:
+        asked_of.append(place)
+
+    monkeypatch.setattr("evenmatch.server.cluster.node.ask_node", ask_node)
+    monkeypatch.setattr("evenmatch.server.cluster.node.CALM_SECONDS", 0.0)
+
+    async def scene(running: Node) -> None:
+        seats = list(running._seats.values())
+        await until(lambda: all(seat.present is not None for seat in seats), "leases")
+        for _ in range(4):
+            running._members.hear("b/1@127.0.0.1:2", 0)
+            running._members.hear("c/1@127.0.0.1:3", 0)
+            await running._level()
+        assert asked_of == [("127.0.0.1", port) for port in (2, 2, 3, 3)]
+
+    with_node(scene, ServerSettings(), ServerSettings())
+
+
+def test_queues_by_other_rules_are_another_config() -> None:
+    def configured(queue: Queue) -> str:
+        seat = SeatPlan("", Claim("s0", IDENTITY.owner, 30.0), MemoryJournal(), no_game)
+        part = ShardPart("s0", ("default",), ("duel",))
+        plan = GamePlan("", (seat,), (part,), ServerSettings(), (queue,))
+        tenants = Tenants({"": Accounts(ServerSettings())})
+        return Node(IDENTITY, [plan], tenants)._greetings.configured
+
+    first = configured(Queue("duel", policy="greedy"))
+    assert configured(Queue("duel", policy="greedy")) == first
+    assert configured(Queue("duel", policy="window:limit=100")) != first
+
+
 def test_node_that_leaves_waits_for_a_hand_over_under_way() -> None:
     async def scene(running: Node) -> None:
         (seat,) = running._seats.values()
@@ -537,10 +573,10 @@ def status_of(name: str, **more: Any) -> NodeStatus:
     return NodeStatus(name, "standing_by", "", "", 30.0, owns_as=f"{name}/1@127.0.0.1:2", **more)
 
 
-def greeted_by(monkeypatch: pytest.MonkeyPatch, answer: Callable[[], NodeAnswer | None]) -> None:
+def greeted_by(monkeypatch: pytest.MonkeyPatch, answer: Callable[[], PeerAnswer | None]) -> None:
     """Let every other node answer that way, each second a hundred times."""
 
-    async def answer_of_node(*_: Any) -> NodeAnswer | None:
+    async def answer_of_node(*_: Any) -> PeerAnswer | None:
         return answer()
 
     module = "evenmatch.server.cluster"
@@ -553,7 +589,7 @@ def test_node_whose_key_differs_is_not_ready_and_asks_for_no_shard(
 ) -> None:
     journal = MemoryJournal()
     asyncio.run(journal.lease("s0", "b/1@127.0.0.1:2", 60.0))
-    refusal = NodeAnswer(503, encode(Problem(OTHER_CLUSTER, "another key")))
+    refusal = PeerAnswer(503, encode(Problem(OTHER_CLUSTER, "another key")))
     answers = [refusal]
     greeted_by(monkeypatch, lambda: answers[-1])
     told = io.StringIO()
@@ -568,7 +604,7 @@ def test_node_whose_key_differs_is_not_ready_and_asks_for_no_shard(
         await journal.lease("s0", "b/1@127.0.0.1:2", 0.001)
         await asyncio.sleep(0.5)
         assert seat.present is None, "it took a shard that nobody could reach through it"
-        answers.append(NodeAnswer(200, encode(status_of("b"))))
+        answers.append(PeerAnswer(200, encode(status_of("b"))))
         await until(lambda: not running._greetings.is_estranged, "a greeting")
         await until(lambda: seat.present is not None, "the lease")
         assert running._unready is None
@@ -576,6 +612,31 @@ def test_node_whose_key_differs_is_not_ready_and_asks_for_no_shard(
     with_node(scene, journal=journal)
     assert told.getvalue().count("node_refused") == 1
     assert told.getvalue().count("node_greeted") == 1
+
+
+def test_node_that_was_refused_takes_part_once_its_refuser_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("evenmatch.server.cluster.greetings.ESTRANGED_LEASES", 0.02)
+    journal = MemoryJournal()
+    asyncio.run(journal.lease("s0", "b/1@127.0.0.1:2", 60.0))
+    answers: list[PeerAnswer | None] = [PeerAnswer(503, encode(Problem(OTHER_CLUSTER, "")))]
+    greeted_by(monkeypatch, lambda: answers[-1])
+
+    async def scene(running: Node) -> None:
+        (seat,) = running._seats.values()
+        await until(lambda: running._greetings.is_estranged, "the refusal")
+        answers.append(None)
+        await journal.lease("s0", "b/1@127.0.0.1:2", 0.001)
+        await until(lambda: seat.present is not None, "the lease")
+        # Files that are read anew may have mended it, too.
+        answers.append(answers[0])
+        running._greetings._be_refused("b/1@127.0.0.1:2")
+        assert running._greetings.is_estranged
+        running._greetings.forgive()
+        assert not running._greetings.is_estranged
+
+    with_node(scene, journal=journal)
 
 
 def test_node_refuses_a_stranger_with_a_code_and_tells_of_it_once(
@@ -586,8 +647,13 @@ def test_node_refuses_a_stranger_with_a_code_and_tells_of_it_once(
     stranger = NodeIdentity("b", "127.0.0.1:2", b"another secret of a cluster", "00")
 
     async def scene(running: Node) -> None:
+        signed = stranger.sign("0", stranger.owner, purpose="nodes")
+        answer = await asked(running, STATUS_PATH, signed=signed)
+        # Two that have nothing must not keep each other from taking part.
+        assert (answer.status, answer.value()["error"]) == (503, "unavailable")
+        (seat,) = running._seats.values()
+        await until(lambda: seat.present is not None, "the lease")
         for _ in range(3):
-            signed = stranger.sign("0", stranger.owner, purpose="nodes")
             answer = await asked(running, STATUS_PATH, signed=signed)
             assert (answer.status, answer.value()["error"]) == (503, OTHER_CLUSTER)
         answer = await asked(running, "/v1/queues", signed=stranger.sign("1.2.3.4", "/s0"))
@@ -624,7 +690,7 @@ def test_node_ends_only_when_the_shards_of_all_nodes_have_drained(
     other = "b/1@127.0.0.1:2"
     asyncio.run(journal.lease("s1", other, 60.0))
     drains: list[ShardDrain] = []
-    greeted_by(monkeypatch, lambda: NodeAnswer(200, encode(status_of("b", drains=tuple(drains)))))
+    greeted_by(monkeypatch, lambda: PeerAnswer(200, encode(status_of("b", drains=tuple(drains)))))
 
     async def main() -> None:
         start = cast(Callable[[], Games], PlayedGame)

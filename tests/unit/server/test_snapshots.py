@@ -3,6 +3,7 @@
 import asyncio
 import io
 
+import msgspec
 import pytest
 import structlog
 
@@ -12,11 +13,12 @@ from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.server.runtime.lease_keeping import RELEASED
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.snapshots import OldRecords, Snapshots
-from tests.waiting import until
+from tests.waiting import turns, until
 
 PLAN = ShardPlan((Queue("duel", policy="greedy"),), settings=ServerSettings())
 
@@ -92,10 +94,14 @@ def test_slice_that_hangs_holds_up_the_stop_for_a_moment_only(
         old = OldRecords(journal, "s0", 1.0, lambda: 1e9)
         old.begin()
         await until(lambda: journal.slices == 1)
-        await old.stop()
+        await old.stop(0.01)
         old.begin()
         await until(lambda: journal.slices == 2, "it goes on after the next snapshot")
-        await old.stop()
+        old.end()
+        await old.stop(0.01)
+        old.begin()
+        await turns()
+        assert journal.slices == 2
 
     asyncio.run(main())
 
@@ -111,7 +117,29 @@ def test_records_that_cannot_be_deleted_are_told_and_tried_again(
         for _ in range(2):
             old.begin()
             await until(lambda: old._task is None)
-        await old.stop()
 
     asyncio.run(main())
     assert told.getvalue().count("records_not_deleted") == 2
+
+
+def test_lease_is_given_back_before_the_last_slice_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("evenmatch.server.runtime.snapshots.PRUNE_END_SECONDS", 60.0)
+
+    class Released(LongPruning):
+        async def lease(self, shard: str, owner: str, ttl: float) -> int:
+            if ttl == RELEASED:
+                self.may_go_on.set()
+            return await super().lease(shard, owner, ttl)
+
+    async def main() -> None:
+        journal = Released()
+        plan = msgspec.structs.replace(PLAN, journal="nats://elsewhere")
+        runtime = Runtime(plan, journal, snapshot_every=1)
+        await runtime.start()
+        await until(lambda: journal.slices == 1, "a slice")
+        await runtime.stop()
+        assert journal.may_go_on.is_set()
+
+    asyncio.run(main())

@@ -29,8 +29,9 @@ from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.runtime.logs import log
 from evenmatch.wire.tickets import Problem
 
-ESTRANGED_SECONDS = 600.0
-"""For how long a node that others refused, and none greeted back, asks for no shard."""
+ESTRANGED_LEASES = 3.0
+"""Lengths of a lease for which a node asks for no shard that an owner refused: one that is alive
+refuses it again each second."""
 TELL_AGAIN_SECONDS = 60.0
 """Seconds before the log tells again of nodes that this one refuses."""
 
@@ -53,13 +54,21 @@ class Greetings:
         identity: Of this node.
         seats: Its shards.
         configured: Digest of what it runs.
+        lease_seconds: Length of a lease.
     """
 
-    def __init__(self, identity: NodeIdentity, seats: Mapping[str, Seat], configured: str) -> None:
+    def __init__(
+        self,
+        identity: NodeIdentity,
+        seats: Mapping[str, Seat],
+        configured: str,
+        lease_seconds: float,
+    ) -> None:
         self.members = Members(identity.owner, lambda: asyncio.get_running_loop().time())
         self.configured = configured
         self._identity = identity
         self._seats = seats
+        self._estranged_seconds = ESTRANGED_LEASES * lease_seconds
         self._refused_at: float | None = None
         self._told_at = -TELL_AGAIN_SECONDS
         # Nodes of another CONFIG that the log has named, with it: their number is that of members.
@@ -69,15 +78,22 @@ class Greetings:
 
     @property
     def is_estranged(self) -> bool:
-        """Return whether other nodes refuse this one, and none has greeted it back."""
-        since = asyncio.get_running_loop().time() - ESTRANGED_SECONDS
+        """Return whether owners of shards refuse this one, and no node greets it back.
+
+        Where no owner is left, nobody refuses it any more: it is the next one.
+        """
+        since = asyncio.get_running_loop().time() - self._estranged_seconds
         return self._refused_at is not None and self._refused_at >= since
+
+    def forgive(self) -> None:
+        """Ask for shards again at once: the key or the clock may be right now."""
+        self._refused_at = None
 
     async def greet(self, shards_held: int) -> None:
         """Ask all nodes that are known how they are."""
         owners = dict.fromkeys(each.owner for each in self.members.alive)
         owners |= dict.fromkeys(seat.holder for seat in self._seats.values())
-        await asyncio.gather(*(self._hello(each, shards_held) for each in owners))
+        await asyncio.gather(*(self.hello(each, shards_held) for each in owners))
 
     async def stop(self) -> None:
         """End what is being asked."""
@@ -86,7 +102,7 @@ class Greetings:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def refused(self, client: str) -> None:
+    def tell_of_stranger(self, client: str) -> None:
         """Say that this node refuses what another one signed; not too often."""
         now = asyncio.get_running_loop().time()
         if now - self._told_at >= TELL_AGAIN_SECONDS:
@@ -97,7 +113,8 @@ class Greetings:
                 reason="it has another cluster key, or its clock differs by more than a minute",
             )
 
-    async def _hello(self, owner: str, shards_held: int) -> None:
+    async def hello(self, owner: str, shards_held: int) -> None:
+        """Greet one node, and hear what it says."""
         place = self._identity.place_of(owner)
         if place is None:
             return
@@ -160,7 +177,7 @@ class Greetings:
         known = {each.owner for each in self.members.alive}
         for other in others:
             if other not in known:
-                task = asyncio.create_task(self._hello(other, shards_held))
+                task = asyncio.create_task(self.hello(other, shards_held))
                 self._tasks[task] = None
                 task.add_done_callback(self._tasks.pop)
 

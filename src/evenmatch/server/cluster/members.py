@@ -50,10 +50,11 @@ class Members:
         >>> members.hear("b/1@h:2", 0)
         >>> members.reluctance(2, total=3), members.reluctance(1, total=3)
         (0.4, 0.0)
-        >>> members.relieved_by(3), members.relieved_by(1)
-        ('b/1@h:2', None)
+        >>> members.lighter(3), members.lighter(1)
+        (['b/1@h:2'], [])
         >>> now = 10.0
-        >>> members.relieved_by(3)
+        >>> members.lighter(3)
+        []
     """
 
     def __init__(self, own: str, clock: Callable[[], float]) -> None:
@@ -96,10 +97,10 @@ class Members:
         least = min(self.alive, key=lambda each: (each.shards_held, each.owner), default=None)
         return None if least is None else least.owner
 
-    def relieved_by(self, shards_held: int) -> str | None:
-        """Return the node that is to get a shard of this one, None if the shares are fair."""
-        least = min(self.alive, key=lambda each: (each.shards_held, each.owner), default=None)
-        return None if least is None or shards_held - least.shards_held < 2 else least.owner
+    def lighter(self, shards_held: int) -> list[str]:
+        """Return the nodes that may get a shard of this one, the least loaded first."""
+        alive = sorted(self.alive, key=lambda each: (each.shards_held, each.owner))
+        return [each.owner for each in alive if shards_held - each.shards_held >= 2]
 
     def note_handover(self, owner: str) -> None:
         """Note that a node gets another shard, before it says so itself."""

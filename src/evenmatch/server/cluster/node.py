@@ -16,6 +16,7 @@ from evenmatch.config.server import ServerSettings
 from evenmatch.engine.records import FORMAT
 from evenmatch.errors import ConfigError, JournalUnavailable, MatchmakingError
 from evenmatch.journals.base import Journal
+from evenmatch.model.queue import Queue
 from evenmatch.model.shards import ShardPart
 from evenmatch.server.auth.authenticate import LOOK_EVERY, Authenticator
 from evenmatch.server.cluster.create_routing import CreateRouter, FrameResponder
@@ -90,12 +91,14 @@ class GamePlan(msgspec.Struct, frozen=True):
         shards: One seat for each.
         parts: What each shard has, in the same order.
         settings: Of the game.
+        queues: Of its CONFIG.
     """
 
     tenant: str
     shards: tuple[SeatPlan, ...]
     parts: tuple[ShardPart, ...]
     settings: ServerSettings
+    queues: tuple[Queue, ...] = ()
 
 
 class Node:
@@ -124,10 +127,10 @@ class Node:
             self._routers[game.tenant] = GameRouter(seats, game.parts, self.serve, most)
         origins = (origin for game in games for origin in game.settings.origins)
         self.origins = tuple(dict.fromkeys(origins))
-        runs = [(game.tenant, game.parts, game.settings) for game in games]
-        self._greetings = Greetings(identity, self._seats, digest_of(runs))
-        self._members = self._greetings.members
+        runs = [(game.tenant, game.parts, game.settings, game.queues) for game in games]
         self._lease_seconds = games[0].shards[0].claim.seconds
+        self._greetings = Greetings(identity, self._seats, digest_of(runs), self._lease_seconds)
+        self._members = self._greetings.members
         self._peers = Peers(identity, lambda: self._owners)
         self._servers: dict[FrameServer, None] = {}
         self._front = CreateRouter(self, max(self._most.values()))
@@ -228,28 +231,31 @@ class Node:
             await asyncio.sleep(HELLO_EVERY)
 
     @property
+    def _is_draining(self) -> bool:
+        """Return whether all shards that this node has take no new tickets."""
+        held = [seat for seat in self._seats.values() if seat.present is not None]
+        return bool(held) and all(seat.drain is not None for seat in held)
+
+    @property
     def _is_drained(self) -> bool:
         """Return whether all shards of all games have drained, here or at other nodes."""
         return all(seat.is_drained for seat in self._seats.values())
 
     async def _level(self) -> None:
-        """Give a shard away where another node has two less."""
-        if (target := self._members.relieved_by(self._held)) is None:
-            return
+        """Give a shard away where another node has two less and has not just refused it."""
         calm = asyncio.get_running_loop().time() - CALM_SECONDS
-        seat = next(
-            (
-                each
-                for each in reversed(self._seats.values())
-                if each.present is not None
-                and each.since <= calm
-                and not self._refusals.holds(target, each.about)
-            ),
-            None,
-        )
-        if seat is not None:
-            log.info("shard_moves", shard=seat.label, to=name_of(target), reason="it has less")
-            await self._give(seat, target)
+        given = [
+            each
+            for each in reversed(self._seats.values())
+            if each.present is not None and each.since <= calm
+        ]
+        for target in self._members.lighter(self._held):
+            for seat in given:
+                if not self._refusals.holds(target, seat.about):
+                    to = name_of(target)
+                    log.info("shard_moves", shard=seat.label, to=to, reason="it has less")
+                    await self._give(seat, target)
+                    return
 
     async def _give(self, seat: Seat, successor: str | None) -> None:
         """Give a shard to another node, which then asks for its lease at once."""
@@ -348,6 +354,7 @@ class Node:
     async def reload(self) -> None:
         """Read the files of configuration and of keys anew."""
         self._look()
+        self._greetings.forgive()
         for seat in self._seats.values():
             seat.trust()
         for games in self._running:
@@ -432,9 +439,11 @@ class Node:
         note = None if signed is None else self._identity.note_of(signed, purpose=purpose)
         if signed is not None and note is None:
             # Nodes that do not know each other would hand it on for ever.
-            self._greetings.refused(str((scope.get("client") or ("",))[0]))
+            self._greetings.tell_of_stranger(str((scope.get("client") or ("",))[0]))
             if is_for_nodes and scope["type"] == "http":
-                await send_body(send, 503, encode(Problem(OTHER_CLUSTER, ESTRANGED)))
+                # One that has nothing keeps nobody from taking part.
+                code = OTHER_CLUSTER if self._held else "unavailable"
+                await send_body(send, 503, encode(Problem(code, ESTRANGED)))
                 return
             raise JournalUnavailable(f"{ESTRANGED}: a node that differs handed this on")
         if is_for_nodes and (scope["type"] != "http" or note is None):
@@ -450,6 +459,8 @@ class Node:
             await send_body(send, 200, encode({"status": "ok"}))
         elif path == READY_PATH and (reason := self._unready) is not None:
             await send_body(send, 503, encode({"status": "not ready", "reason": reason}))
+        elif path == READY_PATH and len(self._seats) > 1 and self._is_draining:
+            await send_body(send, 503, encode({"status": "draining"}))
         elif path == READY_PATH and len(self._seats) > 1:
             await send_body(send, 200, encode({"status": "ready"}))
         else:
@@ -478,6 +489,8 @@ class Node:
                 seat.expect()
             else:
                 await seat.prepare(PREPARE_SECONDS)
+                # A drain of the shard goes on here, if its owner has not just taken it back.
+                await self._greetings.hello(note.client, self._held)
 
     async def _answer_node(
         self, scope: Scope, receive: Receive, send: Send, note: PeerNote

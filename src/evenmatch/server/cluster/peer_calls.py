@@ -57,7 +57,7 @@ class NodeStatus(msgspec.Struct, frozen=True):
     configured: str = ""
 
 
-class NodeAnswer(NamedTuple):
+class PeerAnswer(NamedTuple):
     """What a node answers another one."""
 
     status: int
@@ -74,7 +74,7 @@ async def ask_node(
 
 async def answer_of_node(
     place: tuple[str, int], method: str, path: str, signed: bytes, seconds: float = SECONDS
-) -> NodeAnswer | None:
+) -> PeerAnswer | None:
     """Return the answer of a node, None if it gives none in time.
 
     Args:
@@ -99,4 +99,4 @@ async def answer_of_node(
                 connection.close()
     except (OSError, ValueError, TimeoutError):
         return None
-    return NodeAnswer(answer.status, answer.body)
+    return PeerAnswer(answer.status, answer.body)

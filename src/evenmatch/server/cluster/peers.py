@@ -56,6 +56,8 @@ class Peers:
         for place in [each for each in lost if each in self._lost]:
             self._links.pop(place).close()
         self._lost = lost
+        places = owners.values()
+        self._link_again = {at: when for at, when in self._link_again.items() if at in places}
 
     def link(self, place: Place) -> FrameLink | None:
         """Return a connection for frames to a node, None while there is none."""

@@ -39,7 +39,7 @@ def cluster_plan(game: Game, owner: str, lease_seconds: float, *, snapshot_every
         claim = Claim(part.name, owner, lease_seconds)
         start = partial(Games, [one], snapshot_every=snapshot_every)
         seats.append(SeatPlan(game.name, claim, journal, start))
-    return GamePlan(game.name, tuple(seats), layout, game.plan.settings)
+    return GamePlan(game.name, tuple(seats), layout, game.plan.settings, game.plan.queues)
 
 
 def _shard_plan(plan: ShardPlan, part: ShardPart, layout: tuple[ShardPart, ...]) -> ShardPlan:

@@ -217,7 +217,9 @@ class Seat:
         """Return whether a drain of the shard is over, here or at its owner."""
         if (games := self._games) is not None:
             return games.is_drained
-        return self._drain_heard is not None and self._drain_heard[1]
+        if (heard := self._drain_heard) is None:
+            return False
+        return heard[1] or asyncio.get_running_loop().time() >= heard[0]
 
     @property
     def drain(self) -> ShardDrain | None:
@@ -255,7 +257,7 @@ class Seat:
             self._owner_known.clear()
             try:
                 self._look()
-                await games.refresh()
+                await self._refreshed(games)
                 await games.start()
             except MatchmakingError as error:
                 await self._give_back(error)
@@ -275,6 +277,14 @@ class Seat:
                 before=name_of(before) if address_of(before) is not None else "",
             )
             await self._until_over(games)
+
+    async def _refreshed(self, games: Games) -> None:
+        """Let the game read CONFIG and keys anew, and end it if it cannot."""
+        try:
+            await games.refresh()
+        except MatchmakingError:
+            await games.stop(with_snapshot=False)
+            raise
 
     async def _give_back(self, error: MatchmakingError) -> None:
         """Let others have the shard, since what keeps this node from it need not keep them."""

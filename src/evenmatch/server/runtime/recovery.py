@@ -355,12 +355,12 @@ async def check_alone(journal: Journal, plan: ShardPlan) -> None:
     for shard in await journal.shards():
         if shard != plan.shard:
             found = await rebuild(journal, msgspec.structs.replace(plan, shard=shard))
-            if found.engine.tables.counters.accepted or found.engine.tables.matches:
+            if found.engine.tables.waiting or found.engine.tables.matches:
                 others.append(shard)
     if others:
         raise ConfigError(
-            f"the journal at {without_password(plan.journal)} has tickets in other shards "
-            f"({', '.join(others)}), since nodes of a cluster wrote it, and a server without "
+            f"the journal at {without_password(plan.journal)} has tickets or matches in other "
+            f"shards ({', '.join(others)}): nodes of a cluster wrote it, and a server without "
             f"--node serves only {plan.shard}: start it with --node NAME and --cluster-key FILE, "
             f"as the others were, even if it is the only node"
         )

@@ -242,6 +242,7 @@ class Runtime(CallbackPort):
                 self._execute(self.shard.fail())
             await self._snapshots.stop(with_last=is_sound and with_snapshot)
             await self._lease.release()
+            await self._snapshots.close()
         finally:
             await self.journal.close()
 

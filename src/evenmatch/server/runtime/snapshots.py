@@ -87,9 +87,13 @@ class Snapshots:
             await asyncio.wait([self._begin()])
 
     async def stop(self, *, with_last: bool) -> None:
-        """Finish, and delete no more."""
+        """Finish, and begin to delete nothing more; `close` waits for what is being deleted."""
+        self._old.end()
         await self.finish(with_last=with_last)
-        await self._old.stop()
+
+    async def close(self) -> None:
+        """End the deletion of old records."""
+        await self._old.stop(PRUNE_END_SECONDS)
 
     async def forget(self) -> None:
         """Drop unfinished snapshots, because the shard has failed."""
@@ -97,7 +101,7 @@ class Snapshots:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        await self._old.stop()
+        await self._old.stop(0.0)
 
     def _begin(self) -> asyncio.Task[None]:
         assert self._shard is not None
@@ -144,21 +148,27 @@ class OldRecords:
         self._keep = keep
         self._wall = wall
         self._task: asyncio.Task[None] | None = None
-        self._is_stopping = False
+        self._is_ended = False
 
     def begin(self) -> None:
         """Begin to delete, unless that is under way."""
-        if self._task is None:
-            self._is_stopping = False
+        if self._task is None and not self._is_ended:
             self._task = asyncio.create_task(self._delete())
             self._task.add_done_callback(self._done)
 
-    async def stop(self) -> None:
-        """Leave the rest for another time."""
+    def end(self) -> None:
+        """Begin nothing from now on, and end after the present slice."""
+        self._is_ended = True
+
+    async def stop(self, patience: float) -> None:
+        """Leave the rest for another time.
+
+        Args:
+            patience: Seconds for the present slice: a statement that is cancelled costs some
+                journals their connection.
+        """
         if (task := self._task) is not None:
-            # A statement that is cancelled costs some journals their connection.
-            self._is_stopping = True
-            await asyncio.wait([task], timeout=PRUNE_END_SECONDS)
+            await asyncio.wait([task], timeout=patience)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
@@ -166,7 +176,7 @@ class OldRecords:
         before, count = self._wall() - self._keep, 0
         while found := await self._journal.forget(self._shard, before):
             count += found
-            if self._is_stopping:
+            if self._is_ended:
                 break
             await asyncio.sleep(PRUNE_PAUSE)
         if count:
