@@ -14,6 +14,7 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.ledger import Ledger
 from evenmatch.engine.lifecycle import TicketLifecycle
 from evenmatch.engine.records import Record
+from evenmatch.journals.base import Entry
 from evenmatch.lab.export.export import Trace, _take
 from evenmatch.model.events import (
     WITHDRAWN,
@@ -159,7 +160,7 @@ class Views:
     def hear(self, record: Record) -> None:
         self.recount.hear(record)
         self.ledger.hear(record)
-        _take(self.trace, record.input, record.events)
+        _take(self.trace, Entry(record, 0.0))
         if self.is_begun:
             self.lifecycle.hear(record)
 

@@ -12,6 +12,7 @@ from evenmatch.engine.ledger import Ledger
 from evenmatch.engine.lifecycle import LifecycleView, TicketLifecycle
 from evenmatch.engine.records import Record
 from evenmatch.errors import Refusal
+from evenmatch.journals.base import Entry
 from evenmatch.lab.export.export import Trace, _take
 from evenmatch.model.events import Accepted, Matched, Voided
 from evenmatch.model.inputs import Advance, Assign, Configure, Enqueue, Finish, Input, Open, Void
@@ -77,7 +78,7 @@ class Recounted:
         except Refusal:
             return
         self.records.append(record)
-        _take(self.trace, record.input, record.events)
+        _take(self.trace, Entry(record, 0.0))
         for hear in self.heard:
             hear(record)
 

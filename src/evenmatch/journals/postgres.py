@@ -537,7 +537,7 @@ class Statements:
             f" FROM (SELECT * FROM {s}.batches WHERE shard = $1 AND last_seq BETWEEN $2 AND $3"
             " ORDER BY last_seq LIMIT $4) AS nearest) AS sized WHERE size < $5 ORDER BY last_seq"
         )
-        self.shards = f"SELECT shard FROM {s}.heads UNION SELECT shard FROM {s}.batches ORDER BY 1"
+        self.shards = _shards_in(s)
         self.oldest = (
             f"SELECT first_seq, last_seq, wall FROM {s}.batches WHERE shard = $1"
             " AND last_seq <= $2 ORDER BY last_seq LIMIT $3"
@@ -568,3 +568,14 @@ class Statements:
             f"SELECT seq, crc FROM {s}.snapshots WHERE shard = $1 ORDER BY seq DESC"
         )
         self.snapshot = f"SELECT wall, crc, body FROM {s}.snapshots WHERE shard = $1 AND seq = $2"
+
+
+def _shards_in(schema: str) -> str:
+    """Return the query for the names of all shards: from name to name, not over all batches."""
+    return (
+        f"WITH RECURSIVE named AS ((SELECT shard FROM {schema}.batches ORDER BY shard LIMIT 1) "
+        f"UNION ALL SELECT (SELECT b.shard FROM {schema}.batches b WHERE b.shard > named.shard "
+        f"ORDER BY b.shard LIMIT 1) FROM named WHERE named.shard IS NOT NULL) "
+        f"SELECT shard FROM {schema}.heads UNION "
+        f"SELECT shard FROM named WHERE shard IS NOT NULL ORDER BY 1"
+    )

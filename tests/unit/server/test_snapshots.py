@@ -78,7 +78,7 @@ def test_snapshots_and_the_stop_do_not_wait_for_records_that_are_deleted() -> No
         await until(lambda: journal.slices > 2, "the next slices")
         await runtime.stop(with_snapshot=False)
         at_the_end = journal.slices
-        await asyncio.sleep(0.05)
+        await turns()
         assert journal.slices == at_the_end
 
     asyncio.run(main())
