@@ -45,7 +45,6 @@ class PlayedGame:
         self.services = (SimpleNamespace(runtime=runtime),)
         self.gate = SimpleNamespace(is_keyed=False, look=lambda: None)
         self.may_answer = True
-        self.is_given_up = False
         self.is_lost = asyncio.Event()
         self.is_drained = False
         self.drain_left: float | None = None

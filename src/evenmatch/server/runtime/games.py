@@ -153,11 +153,6 @@ class Games:
         """Return whether the lease of each game is held at this moment."""
         return all(each.runtime.refusal is None for each in self.services)
 
-    @property
-    def is_given_up(self) -> bool:
-        """Return whether a game has lost its journal to another server."""
-        return any(each.runtime.given_up.is_set() for each in self.services)
-
     async def watch(self) -> None:
         """Look at the files of keys from time to time, for ever."""
         await self.gate.watch()
