@@ -21,6 +21,7 @@ from evenmatch.server.cluster.ask_shards import Serve, whole_answer
 from evenmatch.server.cluster.create_routing import _CreateBody, submit_create
 from evenmatch.server.cluster.forwarding import FORWARDED
 from evenmatch.server.cluster.greetings import digest_of
+from evenmatch.server.cluster.handover import Handover
 from evenmatch.server.cluster.identity import NodeIdentity
 from evenmatch.server.cluster.node import GamePlan, Node
 from evenmatch.server.cluster.peer_calls import (
@@ -92,10 +93,10 @@ def with_node(
 
 
 def test_node_that_can_greet_no_others_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def failing(_: Any) -> None:
+    async def failing(*_: Any) -> None:
         raise AssertionError("a fault of ours")
 
-    monkeypatch.setattr(Node, "_level", failing)
+    monkeypatch.setattr(Handover, "level", failing)
 
     async def scene(running: Node) -> None:
         await running.over()
@@ -489,8 +490,8 @@ def test_shard_that_another_node_does_not_take_is_not_offered_again_at_once(
         del place, method
         offers.append(path)
 
-    monkeypatch.setattr("evenmatch.server.cluster.node.ask_node", ask_node)
-    monkeypatch.setattr("evenmatch.server.cluster.node.CALM_SECONDS", 0.0)
+    monkeypatch.setattr("evenmatch.server.cluster.handover.ask_node", ask_node)
+    monkeypatch.setattr("evenmatch.server.cluster.handover.CALM_SECONDS", 0.0)
 
     async def scene(running: Node) -> None:
         first, second = running._seats.values()
@@ -498,14 +499,14 @@ def test_shard_that_another_node_does_not_take_is_not_offered_again_at_once(
         offers.clear()
         for _ in range(5):
             running._members.hear("b/1@127.0.0.1:2", 0)
-            await running._level()
+            await running._handover.level(running._held)
         # Each shard once; the first refusal keeps nobody from offering the other one.
         assert offers == [PREPARE_PATH] * 2
         games = [cast(Any, seat.games) for seat in (first, second)]
         assert [game.saved for game in games] == [1, 1]
         # The same node, started anew.
         running._members.hear("b/2@127.0.0.1:2", 0)
-        await running._level()
+        await running._handover.level(running._held)
         assert len(offers) == 3
 
     with_node(scene, ServerSettings(), ServerSettings())
@@ -519,8 +520,8 @@ def test_node_that_refuses_every_shard_keeps_no_other_from_getting_one(
     async def ask_node(place: Any, *_: Any) -> None:
         asked_of.append(place)
 
-    monkeypatch.setattr("evenmatch.server.cluster.node.ask_node", ask_node)
-    monkeypatch.setattr("evenmatch.server.cluster.node.CALM_SECONDS", 0.0)
+    monkeypatch.setattr("evenmatch.server.cluster.handover.ask_node", ask_node)
+    monkeypatch.setattr("evenmatch.server.cluster.handover.CALM_SECONDS", 0.0)
 
     async def scene(running: Node) -> None:
         seats = list(running._seats.values())
@@ -528,7 +529,7 @@ def test_node_that_refuses_every_shard_keeps_no_other_from_getting_one(
         for _ in range(4):
             running._members.hear("b/1@127.0.0.1:2", 0)
             running._members.hear("c/1@127.0.0.1:3", 0)
-            await running._level()
+            await running._handover.level(running._held)
         assert asked_of == [("127.0.0.1", port) for port in (2, 2, 3, 3)]
 
     with_node(scene, ServerSettings(), ServerSettings())

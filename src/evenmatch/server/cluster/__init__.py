@@ -1,12 +1,13 @@
 """A cluster: several nodes share the shards of games on one journal, and take over from each other.
 
 `identity` names a node and signs what it hands on. `seat` is one shard at one node: asked for,
-recovered, answered for, handed over. `node` has the seats, knows the other `members`, and gives
-shards away until all nodes hold about the same number. `create_routing` routes single creates
-without going through ASGI; `router` finds the shard of every other request. A request about several
-shards goes to each of them (`ask_shards`), and `joined_answers`, `configurations` and
-`sharded_sockets` join their answers into one. `forwarding` and `socket_relay` hand requests on to
-the owner; creates go in `frames`. `peers` has the connections for both.
+recovered, answered for, handed over. `node` has the seats, `greetings` tell it of the other
+`members`, and `handover` gives shards away when it stops, and until all nodes hold about the same
+number. `create_routing` routes single creates without going through ASGI; `router` finds the shard
+of every other request. A request about several shards goes to each of them (`ask_shards`), and
+`joined_answers`, `configurations` and `sharded_sockets` join their answers into one. `forwarding`
+and `socket_relay` hand requests on to the owner; creates go in `frames`. `peers` has the
+connections for both.
 
 While no owner is known, a request waits for a moment and then gets a 503. An owner that has changed
 refuses a request with the name of the new one, which is tried once. If an owner dies after it got a

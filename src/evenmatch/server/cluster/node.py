@@ -23,17 +23,15 @@ from evenmatch.server.cluster.create_routing import CreateRouter, FrameResponder
 from evenmatch.server.cluster.forwarding import FORWARDED, OWNER
 from evenmatch.server.cluster.frames import FrameLink, FrameServer
 from evenmatch.server.cluster.greetings import Greetings, digest_of
-from evenmatch.server.cluster.identity import NodeIdentity, PeerNote, Purpose, address_of, name_of
-from evenmatch.server.cluster.members import HELLO_EVERY, Refusals
+from evenmatch.server.cluster.handover import Handover
+from evenmatch.server.cluster.identity import NodeIdentity, PeerNote, Purpose
+from evenmatch.server.cluster.members import HELLO_EVERY
 from evenmatch.server.cluster.peer_calls import (
     FINISH_PATH,
     NODE_PATHS,
     OTHER_CLUSTER,
-    PREPARE_PATH,
     STATUS_PATH,
-    TAKE_PATH,
     NodeStatus,
-    ask_node,
 )
 from evenmatch.server.cluster.peers import Peers
 from evenmatch.server.cluster.router import GameRouter
@@ -71,16 +69,10 @@ HOLD_SECONDS = 0.8
 """For how long a request waits while a shard goes from one node to another."""
 TRIES = 2
 """Nodes that a request is handed on to: the second one if the first names it."""
-PREPARE_SECONDS = 8.0
-"""How long a successor may read before it gets a shard all the same."""
-SUCCESSORS = 3
-"""Nodes that are asked to take a shard from one that stops, one after the other."""
 LEAVING_SECONDS = 60.0
 """A node that stops asks for no lease any more."""
 DRAINED_LOOKS = 2
 """Greetings for which a node with nothing left to do goes on, so that the others hear of it."""
-CALM_SECONDS = 2.0
-"""A shard that a node has just got is not given away before."""
 
 
 class GamePlan(msgspec.Struct, frozen=True):
@@ -113,7 +105,6 @@ class Node:
     def __init__(self, identity: NodeIdentity, games: Sequence[GamePlan], tenants: Tenants) -> None:
         self._identity = identity
         self._tenants = tenants
-        self._refusals = Refusals(lambda: asyncio.get_running_loop().time())
         self._seats: dict[str, Seat] = {}
         self._most: dict[str, int] = {}
         self._routers: dict[str, GameRouter] = {}
@@ -131,6 +122,7 @@ class Node:
         self._lease_seconds = games[0].shards[0].claim.seconds
         self._greetings = Greetings(identity, self._seats, digest_of(runs), self._lease_seconds)
         self._members = self._greetings.members
+        self._handover = Handover(identity, self._seats, self._greetings)
         self._peers = Peers(identity, lambda: self._owners)
         self._servers: dict[FrameServer, None] = {}
         self._front = CreateRouter(self, max(self._most.values()))
@@ -179,14 +171,9 @@ class Node:
         Without another node this one answers until it stops.
         """
         self._is_leaving = True
-        if self._is_drained:
-            # Nobody is to take tickets for them again.
-            return
-        for seat in self._seats.values():
-            for _ in range(SUCCESSORS):
-                await seat.handed_over()
-                if seat.present is not None:
-                    await self._give(seat, self._members.idlest())
+        # Where all have drained, nobody is to take tickets for them again.
+        if not self._is_drained:
+            await self._handover.leave()
 
     async def stop(self) -> None:
         """Stop, and give what leases are left to whoever comes first."""
@@ -221,7 +208,7 @@ class Node:
         while not self._is_leaving:
             await self._greetings.greet(self._held)
             self._peers.tidy()
-            await self._level()
+            await self._handover.level(self._held)
             drained_looks = drained_looks + 1 if self._is_drained else 0
             # The others are to hear of it first: they would take the shards over, and go on.
             if drained_looks > (DRAINED_LOOKS if self._members.alive else 0):
@@ -240,40 +227,6 @@ class Node:
     def _is_drained(self) -> bool:
         """Return whether all shards of all games have drained, here or at other nodes."""
         return all(seat.is_drained for seat in self._seats.values())
-
-    async def _level(self) -> None:
-        """Give a shard away where another node has two less and has not just refused it."""
-        calm = asyncio.get_running_loop().time() - CALM_SECONDS
-        given = [
-            each
-            for each in reversed(self._seats.values())
-            if each.present is not None and each.since <= calm
-        ]
-        for target in self._members.lighter(self._held):
-            for seat in given:
-                if not self._refusals.holds(target, seat.about):
-                    to = name_of(target)
-                    log.info("shard_moves", shard=seat.label, to=to, reason="it has less")
-                    await self._give(seat, target)
-                    return
-
-    async def _give(self, seat: Seat, successor: str | None) -> None:
-        """Give a shard to another node, which then asks for its lease at once."""
-        place = None if successor is None else address_of(successor)
-        if successor is None or place is None:
-            return
-        signed = self._identity.sign(self._identity.owner, seat.about, purpose="nodes")
-        if (games := seat.present) is not None:
-            await games.save()
-        # It reads what there is while this node still answers, and then asks for the lease in the
-        # moment in which it is free.
-        prepared = await ask_node(place, "POST", PREPARE_PATH, signed, PREPARE_SECONDS + 1.0)
-        if prepared is None or await ask_node(place, "POST", TAKE_PATH, signed) is None:
-            log.info("shard_not_taken", shard=seat.label, by=name_of(successor))
-            self._members.forget(successor)
-            self._refusals.note(successor, seat.about)
-        elif await seat.hand_over(successor):
-            self._members.note_handover(successor)
 
     # What a server asks of what it serves
 
@@ -481,16 +434,8 @@ class Node:
             self._members.hear(note.about, int(note.client) if note.client.isdigit() else 0)
         elif self._is_leaving:
             raise JournalUnavailable("this node is about to stop, and takes no shard")
-        elif (seat := self._seats.get(note.about)) is not None:
-            self._members.hear(note.client)
-            if not seat.may_be_given:
-                raise JournalUnavailable("this node could not recover the shard the last time")
-            if path == TAKE_PATH:
-                seat.expect()
-            else:
-                await seat.prepare(PREPARE_SECONDS)
-                # A drain of the shard goes on here, if its owner has not just taken it back.
-                await self._greetings.hello(note.client, self._held)
+        else:
+            await self._handover.receive(path, note, self._held)
 
     async def _answer_node(
         self, scope: Scope, receive: Receive, send: Send, note: PeerNote
