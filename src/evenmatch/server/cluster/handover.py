@@ -9,7 +9,6 @@ A node that stops gives away all that it has; one with two shards more than anot
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 
 from evenmatch.errors import JournalUnavailable
 from evenmatch.server.cluster.greetings import Greetings
@@ -37,7 +36,7 @@ class Handover:
     """
 
     def __init__(
-        self, identity: NodeIdentity, seats: Mapping[str, Seat], greetings: Greetings
+        self, identity: NodeIdentity, seats: dict[str, Seat], greetings: Greetings
     ) -> None:
         self._identity = identity
         self._seats = seats
