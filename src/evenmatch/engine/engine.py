@@ -169,6 +169,19 @@ class Engine:
                 self._wakeup = min(self._wakeup, max(self._outcomes.next(), scheduler.now))
         return self._wakeup
 
+    @property
+    def next_answer(self) -> float:
+        """Return the instant at which the next answer to a proposal is due; inf without any."""
+        return self._scheduler.answers.next()
+
+    def answers_due(self, until: float) -> list[str]:
+        """Return the proposals of which an answer is due by an instant, the first one first.
+
+        Complexity:
+            O(n log n) in open proposals.
+        """
+        return list(dict.fromkeys([entry[3] for entry in self._scheduler.answers.due(until)]))
+
     def is_woken_at(self, at: float) -> bool:
         """Return whether a policy will be asked at an instant if no input comes before."""
         return bool(self._scheduler.woken(at))

@@ -141,18 +141,90 @@ def test_journal_says_what_time_it_was_after_a_long_turn() -> None:
     play(scene)
 
 
-def test_every_long_turn_is_excused_once() -> None:
+def test_short_stalls_are_made_up_for_once_when_time_is_up() -> None:
     async def scene(world: World) -> None:
-        await world.enter("one", "other")
+        begun = world.runtime.now()
+        one, other = await world.enter("one", "other")
         # Turns that are too long, one after the other, with many inputs in each.
-        for number in range(20):
+        for number in range(9):
             world.be_away(0.6)
             for item in range(3):
                 await world.enter(f"p{number}-{item}", queue="watched")
             world.turn(INTERVAL)
-        assert len(world.prolongs()) == 20
-        assert world.lag.away == pytest.approx(12.0, abs=20 * INTERVAL)
-        assert world.state("s0-1")[0] == "proposed"
+        assert world.prolongs() == []
+        world.turn(10.0 - (world.runtime.now() - begun) + INTERVAL)
+        world.runtime._fire()
+        assert world.state(one) == ("proposed", None)
+        await world.accept(other)
+        (prolong,) = world.prolongs()
+        assert prolong.tickets == (one, other)
+        # At the instant at which it would have been too late, before that fires.
+        assert prolong.now - begun == pytest.approx(10.0, abs=1e-3)
+        assert prolong.seconds == pytest.approx(9 * 1.2, abs=1e-3)
+        world.turn(9 * 1.2 - INTERVAL)
+        world.runtime._fire()
+        assert world.state(one) == ("proposed", None)
+        world.turn(2 * INTERVAL)
+        world.runtime._fire()
+        assert world.state(one) == ("cancelled", "silent")
+        assert len(world.prolongs()) == 1
+
+    play(scene)
+
+
+def test_stall_is_owed_to_those_who_were_asked_by_then() -> None:
+    async def scene(world: World) -> None:
+        await world.enter("one", "other")
+        world.turn(1.0)
+        world.be_away(0.5)
+        later, _ = await world.enter("later", "latest")
+        world.turn(11.0)
+        world.runtime._fire()
+        await world.runtime.look(lambda engine: None)
+        (prolong,) = world.prolongs()
+        assert prolong.tickets == ("s0-1", "s0-2")
+        assert world.state(later) == ("cancelled", "silent")
+
+    play(scene)
+
+
+def test_stalls_cost_no_more_where_many_are_asked_and_are_forgotten_behind_them() -> None:
+    async def scene(world: World) -> None:
+        for number in range(100):
+            await world.enter(f"{number}-a", f"{number}-b")
+        records = len(world.journal.records)
+        for number in range(50):
+            world.be_away(0.2)
+            world.runtime.note_lag()
+            match = f"s0-m{number + 1}"
+            for ticket in (f"s0-{2 * number + 1}", f"s0-{2 * number + 2}"):
+                await world.runtime.ask(Accept(world.runtime.now(), match, ticket))
+        assert len(world.journal.records) == records + 100
+        # Those of the first fifty stalls who are asked still are owed all of them.
+        assert len(world.runtime._stalls._instants) == 50
+        for number in range(50, 100):
+            for ticket in (f"s0-{2 * number + 1}", f"s0-{2 * number + 2}"):
+                await world.runtime.ask(Accept(world.runtime.now(), f"s0-m{number + 1}", ticket))
+        await world.enter("one", "other")
+        for _ in range(3):
+            world.be_away(0.2)
+            world.runtime.note_lag()
+        assert len(world.runtime._stalls._instants) == 4
+
+    play(scene)
+
+
+def test_long_absence_gives_everybody_time_at_once() -> None:
+    async def scene(world: World) -> None:
+        for number in range(3):
+            await world.enter(f"{number}-a", f"{number}-b")
+        world.be_away(3.0)
+        world.runtime.note_lag()
+        await world.runtime.look(lambda engine: None)
+        (prolong,) = world.prolongs()
+        assert prolong.tickets == ()
+        until = [each.until for each in world.runtime.engine.tables.proposals.values()]
+        assert all(at == pytest.approx(14.0, abs=0.1) for each in until for at in each.values())
 
     play(scene)
 

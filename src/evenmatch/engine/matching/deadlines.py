@@ -60,6 +60,11 @@ class Deadlines:
             heapq.heappop(heap)
         return math.inf
 
+    def due(self, now: float) -> list[Entry]:
+        """Return the entries up to `now` that count, in order, and leave them where they are."""
+        found = [entry for entry in self.pending if entry[0] <= now and self._is_alive(entry)]
+        return sorted(found)
+
     def take_due(self, now: float) -> list[Entry]:
         """Take out and return the entries up to `now` that count, in order."""
         found: list[Entry] = []

@@ -109,7 +109,13 @@ class Proposals:
         A repair has more time only where everybody has: it need not wait for who may come back.
         """
         scheduler = self._scheduler
-        for match_id, proposal in list(scheduler.tables.proposals.items()):
+        proposals, waiting = scheduler.tables.proposals, scheduler.tables.waiting
+        matches = list(proposals)
+        if prolong.tickets:
+            about = {waiting[each].match for each in prolong.tickets if each in waiting}
+            matches = [match_id for match_id in matches if match_id in about]
+        for match_id in matches:
+            proposal = proposals[match_id]
             until = dict(proposal.until)
             named = set(prolong.tickets or until) & set(until)
             if not named:

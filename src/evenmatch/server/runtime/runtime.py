@@ -32,7 +32,7 @@ from evenmatch.errors import (
     StaleOwner,
 )
 from evenmatch.journals.base import Journal
-from evenmatch.model.inputs import Advance, Enqueue, Input, Prolong
+from evenmatch.model.inputs import Advance, Enqueue, Input
 from evenmatch.policies.base import JobResult
 from evenmatch.server.operations.versions import Versions, plan_in_force
 from evenmatch.server.runtime.absence import time_back
@@ -54,6 +54,7 @@ from evenmatch.server.runtime.recovery import (
     segment_of,
 )
 from evenmatch.server.runtime.snapshots import SNAPSHOT_EVERY, Snapshots
+from evenmatch.server.runtime.stalls import Stalls
 from evenmatch.server.runtime.time_notes import TimeNote, resumes_at
 from evenmatch.server.runtime.workers import Workers
 from evenmatch.server.views.listener import Listener
@@ -128,6 +129,7 @@ class Runtime(CallbackPort):
         self._idle = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
         self._timer = Timer(self._fire)
+        self._stalls = Stalls()
         self._faults = FaultLog()
         self._crashed: JournalError | None = None
         self.lag = lag or Lag(monotonic=clocks.monotonic)
@@ -272,27 +274,20 @@ class Runtime(CallbackPort):
     def note_lag(self, latest: float = math.inf) -> None:
         """Give players who are asked to accept the time for which the loop was away.
 
-        What they sent meanwhile lies in the sockets. This comes before any other input, at the
-        instant at which the loop was last seen: no deadline of the time since has fired.
+        This comes before any other input, so no deadline of that time has fired.
 
         Args:
             latest: The instant of the input that comes next.
         """
-        away, excused = self.lag.notice()
-        if away and self.failure is None and self.engine.tables.proposals:
-            speed = self.clock.speed
-            now = min(self.clock.now(), latest)
-            left_at = max(min(self.clock.before(away), latest), self.engine.now)
-            try:
-                effects = self.shard.handle(Prolong(left_at, excused * speed), ignore)
-                # The journal must not end in the past: whoever took over would let it pass again.
-                if left_at < now:
-                    effects += self.shard.handle(Prolong(now, 0.0), ignore)
+        absence = self.lag.notice()
+        if self.failure is not None or not self.engine.tables.proposals:
+            return
+        try:
+            for prolong in self._stalls.inputs(self.engine, self.clock, absence, latest):
+                self._execute(self.shard.handle(prolong, ignore))
                 self._see_to_records()
-            except Exception as error:  # noqa: BLE001
-                self.give_up_shard(error)
-            else:
-                self._execute(effects)
+        except Exception as error:  # noqa: BLE001
+            self.give_up_shard(error)
 
     def in_turn(self, input_: Input) -> Input:
         """Return an input at the instant at which `handle` will hand it in.
@@ -548,6 +543,7 @@ class Runtime(CallbackPort):
             self.shard, durable=self.durable, stored=recovered.snapshot_at, events=recovered.events
         )
         self._faults.forget()
+        self._stalls.forget()
         self.timings.begin(recovered.engine)
         for listener in self.listeners:
             listener.reset(recovered.engine)
