@@ -178,7 +178,7 @@ class Engine:
         """Return the proposals of which an answer is due by an instant, the first one first.
 
         Complexity:
-            O(n log n) in open proposals.
+            O(d log d) in answers that are due.
         """
         return list(dict.fromkeys([entry[3] for entry in self._scheduler.answers.due(until)]))
 

@@ -54,3 +54,15 @@ def test_living_entries_survive_the_sweep() -> None:
         deadlines.add(entry(float(sequence), sequence))
 
     assert [each[1] for each in deadlines.take_due(1e9)] == list(range(1, 3_001))
+
+
+def test_due_entries_are_found_in_order_and_stay() -> None:
+    dead = {3, 11}
+    deadlines = Deadlines(lambda each: each[1] not in dead)
+    instants = [9.0, 2.0, 7.0, 4.0, 5.0, 1.0, 8.0, 2.0, 6.0, 3.0, 2.5, 7.5]
+    for sequence, at in enumerate(instants):
+        deadlines.add(entry(at, sequence))
+    alive = [entry(at, each) for each, at in enumerate(instants) if each not in dead]
+    for now in (0.5, 1.0, 2.0, 6.5, 9.0):
+        assert deadlines.due(now) == sorted(each for each in alive if each[0] <= now)
+    assert len(deadlines.pending) == len(instants)

@@ -61,9 +61,17 @@ class Deadlines:
         return math.inf
 
     def due(self, now: float) -> list[Entry]:
-        """Return the entries up to `now` that count, in order, and leave them where they are."""
-        found = [entry for entry in self.pending if entry[0] <= now and self._is_alive(entry)]
-        return sorted(found)
+        """Return the entries up to `now` that count, in order, and leave them where they are.
+
+        Complexity:
+            O(d log d) in entries up to `now`: below a later one of the heap is none of them.
+        """
+        heap, found, places = self.pending, [], [0]
+        for place in places:
+            if place < len(heap) and heap[place][0] <= now:
+                found.append(heap[place])
+                places += (2 * place + 1, 2 * place + 2)
+        return sorted([entry for entry in found if self._is_alive(entry)])
 
     def take_due(self, now: float) -> list[Entry]:
         """Take out and return the entries up to `now` that count, in order."""

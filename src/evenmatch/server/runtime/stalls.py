@@ -63,7 +63,7 @@ class Stalls:
         """Give what is owed to the proposals that would run out of time.
 
         Complexity:
-            O(1) while nothing is owed or no answer is due, else O(n log n) in open proposals.
+            O(1) while nothing is owed or no answer is due, else O(n) in open proposals.
         """
         if not self._instants or (due := engine.next_answer) > now:
             return
