@@ -2,8 +2,8 @@
 
     this node --GET /v1/cluster, signed--> another --its status--> members, holders, drains
 
-What keeps two nodes apart shows here as well, and is logged once: another cluster key or clock, and
-another CONFIG.
+What keeps two nodes apart shows here as well, and is logged once: another cluster key or clock,
+another CONFIG, and an address at which no other node reaches this one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 import evenmatch
-from evenmatch.server.cluster.identity import NodeIdentity, name_of
+from evenmatch.server.cluster.identity import NodeIdentity, address_of, name_of
 from evenmatch.server.cluster.members import Members
 from evenmatch.server.cluster.peer_calls import (
     OTHER_CLUSTER,
@@ -34,6 +34,8 @@ ESTRANGED_LEASES = 3.0
 refuses it again each second."""
 TELL_AGAIN_SECONDS = 60.0
 """Seconds before the log tells again of nodes that this one refuses."""
+ADDRESS_CHECKS = 5
+"""Greetings of its own in which a node that reaches itself in none has the wrong address."""
 
 
 def digest_of(configuration: object) -> str:
@@ -74,6 +76,7 @@ class Greetings:
         # Nodes of another CONFIG that the log has named, with it: their number is that of members.
         self._unlike: dict[str, str] = {}
         self._namesake = ""
+        self._checks_left = ADDRESS_CHECKS
         self._tasks: dict[asyncio.Task[Any], None] = {}
 
     @property
@@ -93,7 +96,9 @@ class Greetings:
         """Ask all nodes that are known how they are."""
         owners = dict.fromkeys(each.owner for each in self.members.alive)
         owners |= dict.fromkeys(seat.holder for seat in self._seats.values())
-        await asyncio.gather(*(self.hello(each, shards_held) for each in owners))
+        await asyncio.gather(
+            self._check_address(), *(self.hello(each, shards_held) for each in owners)
+        )
 
     async def stop(self) -> None:
         """End what is being asked."""
@@ -128,6 +133,27 @@ class Greetings:
                 self._hear(msgspec.json.decode(answer.body, type=NodeStatus), shards_held)
             elif msgspec.json.decode(answer.body, type=Problem).error == OTHER_CLUSTER:
                 self._be_refused(owner)
+
+    async def _check_address(self) -> None:
+        """Say once that this node does not answer at the address that the others are given."""
+        own, place = self._identity, address_of(self._identity.owner)
+        if place is None or not self._checks_left:
+            return
+        self._checks_left -= 1
+        signed = own.sign("0", own.owner, purpose="nodes")
+        answer = await answer_of_node(place, "GET", STATUS_PATH, signed)
+        with suppress(msgspec.MsgspecError):
+            status = msgspec.json.decode(b"" if answer is None else answer.body, type=NodeStatus)
+            if status.owns_as == own.owner:
+                self._checks_left = 0
+                return
+        if not self._checks_left:
+            log.error(
+                "node_address_is_wrong",
+                address=own.address,
+                consequence="other nodes may not reach this one, and then answer 503 for its "
+                "shards: give it --node-address HOST:PORT at which they do",
+            )
 
     def _be_refused(self, owner: str) -> None:
         if not self.members.alive and not self.is_estranged:
