@@ -4,8 +4,8 @@ Each policy is checked on one random script: with its defaults on every queue bu
 with other parameters on a third of them, and policies that search on two. What is played with
 hundreds of tickets, its pace and its evaluations, is checked on one queue in six of them, for each
 policy on others, and of policies that search with their first parameters alone. `make test-long`
-checks every policy on every queue: with its defaults on six scripts, with other parameters on
-three. What users get, twelve, takes three times as long:
+checks every policy on every queue: with its defaults on two scripts, with other parameters on
+one. `make test-full` tries six and three. What users get, twelve, takes three times as long:
 
     EVENMATCH_MACHINE=long .venv/bin/python -m pytest -m long tests/conformance
 """
@@ -154,8 +154,9 @@ def test_policy_keeps_every_promise_on_one_script(spec: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("spec", SPECS)
 def test_policy_keeps_every_promise(spec: str) -> None:
-    # Those who search take a minute for three seeds.
-    few = range(1) if spec.startswith(SEARCHING) else range(3 if ":" in spec else 6)
+    # Those who search take a minute for three scripts.
+    scripts = extent(1, 3) if ":" in spec else extent(2, 6)
+    few = range(1 if spec.startswith(SEARCHING) else scripts)
     check_policy(spec, seeds=SEEDS if IS_LONG else few)
 
 

@@ -6,7 +6,10 @@ from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Sca
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import check_policy
 from evenmatch.testing.play import Case
+from tests.extent import extent, more
 from tests.small_kit import check_small
+
+pytestmark = more
 
 SPECS = ["rolling:effort=50", "rounds:every=8,effort=20", "threshold:effort=50"]
 LEVEL = Criterion("mean_gap", "rating", scale=Scale(min=500.0, max=1500.0))
@@ -79,4 +82,4 @@ def test_team_policy_keeps_the_promises_without_crowds(spec: str, queue: Queue) 
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("queue", QUEUES, ids=lambda each: each.name)
 def test_team_policy_keeps_all_promises_whatever_the_rules(spec: str, queue: Queue) -> None:
-    check_policy(spec, queue=queue, seeds=range(3))
+    check_policy(spec, queue=queue, seeds=range(extent(1, 3)))
