@@ -20,6 +20,7 @@ from contextlib import suppress
 
 from evenmatch import Player, Rating
 from evenmatch.client.client import AsyncClient, ServerRefused, ServerUnreachable
+from evenmatch.errors import ConfigError
 from evenmatch.wire.matches import ReportOutcome
 from evenmatch.wire.tickets import CreateTicket
 
@@ -79,7 +80,7 @@ class Tally:
 
     def __init__(self):
         self.counts, self.matches, self.waits = Counter(), {}, []
-        self.playing, self.twice = {}, 0
+        self.playing, self.twice, self.failed = {}, 0, 0
 
     def begin(self, players, match):
         """Note that players begin a match; nobody may be in two."""
@@ -98,6 +99,7 @@ class Tally:
         playing = sum(match is not None for match in self.playing.values())
         wait = statistics.fmean(self.waits) if self.waits else 0.0
         away, self.counts["away"] = self.counts["away"], 0
+        self.failed += away
         if away:
             return f"{seconds:4.0f} s: the server does not answer ({away} requests failed)"
         return (
@@ -277,6 +279,8 @@ async def main(options):
     print(tally.summary(), flush=True)
     if faults:
         raise faults[0]
+    if not tally.counts["tickets"] and tally.failed:
+        sys.exit(f"bots.py: no server answered at {options.url}")
 
 
 if __name__ == "__main__":
@@ -290,4 +294,10 @@ if __name__ == "__main__":
     parser.add_argument("--decline", type=float, default=0.02, help="share who say no (0.02)")
     parser.add_argument("--silent", type=float, default=0.01, help="share who say nothing (0.01)")
     parser.add_argument("--seed", type=int, default=1)
-    asyncio.run(main(parser.parse_args()))
+    given = parser.parse_args()
+    if given.bots < 1 or given.minutes <= 0.0:
+        parser.error("--bots must be at least 1, and --minutes more than 0")
+    try:
+        asyncio.run(main(given))
+    except ConfigError as error:
+        parser.error(str(error))

@@ -175,12 +175,12 @@ class Engine:
         return self._scheduler.answers.next()
 
     def answers_due(self, until: float) -> list[str]:
-        """Return the proposals of which an answer is due by an instant, the first one first.
+        """Return the tickets whose time to accept is up by an instant and that have not answered.
 
         Complexity:
             O(d log d) in answers that are due.
         """
-        return list(dict.fromkeys([entry[3] for entry in self._scheduler.answers.due(until)]))
+        return self._acceptance.silent(until)
 
     def is_woken_at(self, at: float) -> bool:
         """Return whether a policy will be asked at an instant if no input comes before."""

@@ -29,7 +29,7 @@ from evenmatch.engine.records import Record
 from evenmatch.engine.state.rows import TicketView
 from evenmatch.errors import JournalUnavailable, KeyReused, MatchmakingError, Overloaded
 from evenmatch.model.events import Refused
-from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input, Settle, Skip
+from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input, Prolong, Settle, Skip
 
 RECORDS_PER_COMMIT = 1_000
 """Most records in one commit."""
@@ -114,7 +114,9 @@ class Shard:
         """
         if self.is_given_up:
             return [Answer(answer_to, error=JournalUnavailable("this shard has stopped"))]
-        if len(self._effects) >= self.pending_max and not isinstance(input_, Advance | Settle):
+        if len(self._effects) >= self.pending_max and not isinstance(
+            input_, Advance | Prolong | Settle
+        ):
             return [Answer(answer_to, error=Overloaded("the journal is behind; try again later"))]
         self._catch_up(input_)
         if not isinstance(input_, Advance):

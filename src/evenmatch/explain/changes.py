@@ -70,7 +70,8 @@ def _of_seats(table: PairColumnTable, pairwise: PairwiseView, seats: Seats) -> l
         found = [f"{more} who may play with this ticket now{at_least(roles)}"]
     if seats.sizes_missing and not seats.roles_missing and not table.queue.format.solo_only:
         size = table.tickets[pairwise.row].size
-        found.append(f"this party of {size} needs {size_choices(seats.sizes_missing)} more")
+        own = "this solo player" if size == 1 else f"this party of {size}"
+        found.append(f"{own} needs {size_choices(seats.sizes_missing)} more")
     return found
 
 
@@ -152,9 +153,9 @@ def _of_theirs(obstacle: Obstacle, reached: Mask, now: float) -> list[Gain]:
     if not gain:
         return []
     first = float(obstacle.ready_at[reached].min())
-    who = f"{count(gain, 'candidate')} whom this ticket accepts would have to accept this ticket"
+    who = f"{count(gain, 'candidate')} whom this ticket accepts must accept it too"
     limit = rule_name(obstacle.rule).removeprefix("a ")
-    return [(gain, f"{who}: by their {limit} the first does in {seconds(first - now)}")]
+    return [(gain, f"{who}: their {limit} lets the first do so in {seconds(first - now)}")]
 
 
 def _wider(queue: Queue, rule: Rule, wanted: float, gain: int, times: tuple[float, float]) -> str:

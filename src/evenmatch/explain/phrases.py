@@ -66,9 +66,11 @@ def the_rule(rule: Rule | Tolerance) -> str:
 def size_choices(sizes: Sequence[int]) -> str:
     """Return a phrase for parties of these sizes, any one of which would do.
 
-    >>> sized([1, 4])
-    'a solo or a party of 4'
+    >>> size_choices([1, 4]), size_choices([1, 2, 3])
+    ('a solo or a party of 4', 'a party of at most 3')
     """
+    if len(sizes) > 2 and list(sizes) == list(range(1, len(sizes) + 1)):
+        return f"a party of at most {len(sizes)}"
     return list_in_words(["a solo" if size == 1 else f"a party of {size}" for size in sizes], "or")
 
 

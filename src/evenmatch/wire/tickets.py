@@ -471,6 +471,8 @@ def explained(
     if isinstance(error, UnicodeDecodeError):
         return InvalidRequest("the body must be JSON in UTF-8")
     sentence = str(error).removeprefix("JSON is malformed: ")
+    if b"NaN" in body or b"Infinity" in body:
+        sentence += "; NaN and Infinity are no numbers of JSON"
     return InvalidRequest(f"the body must be JSON: {_SENTENCES.get(sentence, sentence)}")
 
 

@@ -160,7 +160,7 @@ def test_a_match_is_told_from_its_tickets_to_its_outcome(
         "match s0-m1 in duel: ada against eve; quality 0.997",
         "waits: s0-1 6.50 s, s0-3 3.50 s",
         "match s0-m1 has a place to be played: connect 10.0.0.7:4000",
-        "the outcome of match s0-m1 counts: its teams came in at place 1, 2",
+        "the outcome of match s0-m1 counts; the places of its teams: 1, 2",
     ]
     at = [text.find(words) for words in story]
     assert -1 not in at

@@ -17,6 +17,7 @@ from evenmatch.server.cluster.frames import UNHEARD_SECONDS, end_when_unheard
 from evenmatch.server.cluster.identity import NodeIdentity, address_of, node_identity
 from evenmatch.server.cluster.peers import Peers
 from evenmatch.server.http.responses import Disconnected, InvalidRequest
+from evenmatch.server.runtime.serve import ClusterOptions
 from tests.waiting import turns, until
 
 GIVE_UP = 20.0
@@ -559,3 +560,12 @@ def test_connection_for_frames_to_a_node_that_owns_nothing_is_closed() -> None:
     assert links[place].is_lost
     assert list(peers._links) == [other]
     assert not links[other].is_lost
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_all_addresses_of_a_machine_are_no_address_for_others(host: str, tmp_path: Path) -> None:
+    key = tmp_path / "cluster.key"
+    key.write_bytes(KEY)
+    with pytest.raises(ConfigError, match="add --node-address HOST:PORT"):
+        ClusterOptions("a", key).identity(host, 8080)
+    assert ClusterOptions("a", key, "10.0.0.5:8080").identity(host, 8080).address == "10.0.0.5:8080"

@@ -768,7 +768,7 @@ def test_node_of_the_same_name_is_named_once(monkeypatch: pytest.MonkeyPatch) ->
         ),
     ],
 )
-def test_node_that_does_not_reach_itself_says_once_that_its_address_is_wrong(
+def test_node_that_does_not_reach_itself_says_so_once(
     answer: PeerAnswer | None, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = io.StringIO()
@@ -782,4 +782,4 @@ def test_node_that_does_not_reach_itself_says_once_that_its_address_is_wrong(
         assert greetings._checks_left == 0
 
     with_node(scene)
-    assert told.getvalue().count("node_address_is_wrong") == count
+    assert told.getvalue().count("node_does_not_reach_itself") == count

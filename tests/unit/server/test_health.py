@@ -89,7 +89,10 @@ def test_whoever_has_not_asked_does_not_hold_up_the_end() -> None:
 
 def test_refusal_has_the_form_of_all_errors() -> None:
     body = answer_to(b"PUT /v1/config HTTP/1.1\r\n\r\n", 0.0).partition(b"\r\n\r\n")[2]
-    assert json.loads(body) == {"error": "not_found", "message": "here is GET /healthz only"}
+    assert json.loads(body) == {
+        "error": "not_found",
+        "message": "this port answers GET /healthz only",
+    }
 
 
 @pytest.mark.parametrize(

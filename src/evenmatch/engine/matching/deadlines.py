@@ -64,7 +64,7 @@ class Deadlines:
         """Return the entries up to `now` that count, in order, and leave them where they are.
 
         Complexity:
-            O(d log d) in entries up to `now`: below a later one of the heap is none of them.
+            O(d log d) in entries up to `now`: no entry of a heap is earlier than its parent.
         """
         heap, found, places = self.pending, [], [0]
         for place in places:

@@ -114,10 +114,11 @@ class Proposals:
         if prolong.tickets:
             about = {waiting[each].match for each in prolong.tickets if each in waiting}
             matches = [match_id for match_id in matches if match_id in about]
+        tickets = frozenset(prolong.tickets)
         for match_id in matches:
             proposal = proposals[match_id]
             until = dict(proposal.until)
-            named = set(prolong.tickets or until) & set(until)
+            named = [each for each in until if each in tickets] if tickets else list(until)
             if not named:
                 continue
             for ticket_id in named:
@@ -127,6 +128,13 @@ class Proposals:
                 ends = round_up(ends + prolong.seconds)
             scheduler.emit(Prolonged(match_id, until, ends))
             scheduler.watch_proposal(scheduler.tables.proposals[match_id])
+
+    def silent(self, until: float) -> list[str]:
+        """Return the tickets whose time is up by an instant, and who have not all accepted."""
+        tables = self._scheduler.tables
+        due = dict.fromkeys([entry[3] for entry in self._scheduler.answers.due(until)])
+        overdue = [self._silent(tables.proposals[match_id], until) for match_id in due]
+        return [ticket_id for each in overdue for ticket_id, _ in each]
 
     def resume(self) -> None:
         """Restore the proposals of a journal; the next `fire` handles those that are overdue."""

@@ -405,7 +405,7 @@ class _Teller:
 
     def counted(self, event: Counted) -> Iterator[str]:
         places = name_list(map(str, event.result.ranks))
-        yield f"the outcome of match {event.match} counts: its teams came in at place {places}"
+        yield f"the outcome of match {event.match} counts; the places of its teams: {places}"
 
     def rated(self, event: Rated) -> Iterator[str]:
         means = (f"{player} {rating.mean:,.1f}" for player, rating in event.ratings.items())

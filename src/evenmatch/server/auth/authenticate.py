@@ -27,6 +27,7 @@ from evenmatch.server.auth.principal import (
     Principal,
     TooManyRequests,
     Unauthenticated,
+    no_bearer,
     unknown_credential,
 )
 from evenmatch.server.auth.rate_limits import Buckets
@@ -287,7 +288,9 @@ class Authenticator:
         Raises:
             Unauthenticated: It is valid in none of the games.
         """
-        if len(given) > TOKEN_BYTES_MAX or given[: len(SCHEME)].lower() != SCHEME:
+        if given[: len(SCHEME)].lower() != SCHEME:
+            raise no_bearer()
+        if len(given) > TOKEN_BYTES_MAX:
             raise unknown_credential("malformed")
         credential = given[len(SCHEME) :].strip()
         if credential.startswith(f"{PREFIX}_".encode()):

@@ -143,6 +143,13 @@ def bad_claim(claim: str, words: str, reason: str) -> Unauthenticated:
     return Unauthenticated(f"the token's {claim} {words}; get a new one", reason)
 
 
+def no_bearer() -> Unauthenticated:
+    """Return the refusal of a header `Authorization` of another form."""
+    return Unauthenticated(
+        "the header must read Authorization: Bearer KEY, with a key or a token", "malformed"
+    )
+
+
 def no_credential() -> Unauthenticated:
     """Return the refusal of a request that carries neither a key nor a token."""
     return Unauthenticated(

@@ -3,7 +3,7 @@
     this node --GET /v1/cluster, signed--> another --its status--> members, holders, drains
 
 What keeps two nodes apart shows here as well, and is logged once: another cluster key or clock,
-another CONFIG, and an address at which no other node reaches this one.
+another CONFIG, and an address at which this node does not even reach itself.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ refuses it again each second."""
 TELL_AGAIN_SECONDS = 60.0
 """Seconds before the log tells again of nodes that this one refuses."""
 ADDRESS_CHECKS = 5
-"""Greetings of its own in which a node that reaches itself in none has the wrong address."""
+"""How often a node tries whether it reaches itself before it says that it does not."""
 
 
 def digest_of(configuration: object) -> str:
@@ -148,10 +148,10 @@ class Greetings:
                 self._checks_left = 0
                 return
         if not self._checks_left:
-            log.error(
-                "node_address_is_wrong",
+            log.warning(
+                "node_does_not_reach_itself",
                 address=own.address,
-                consequence="other nodes may not reach this one, and then answer 503 for its "
+                consequence="if other nodes do not reach it there either, they answer 503 for its "
                 "shards: give it --node-address HOST:PORT at which they do",
             )
 

@@ -107,7 +107,7 @@ _PLAYER = in_query(
     _TEXT,
     "The player's id; with a player's token you may leave it out, for that player.",
 )
-_WAIT = in_query("wait", _SECONDS, "Seconds to wait for the next change of state.")
+_WAIT = in_query("wait", _SECONDS, "Seconds to wait for the next change of state, at most 60.")
 _STATE = in_query("state", _TEXT, "The state that you know; if it differs, do not wait.")
 _MATCH = in_query(
     "match",

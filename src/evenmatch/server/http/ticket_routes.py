@@ -31,6 +31,7 @@ from evenmatch.wire.matches import AnswerCheck, MatchState, match_state, proposa
 from evenmatch.wire.operate import QueueReport
 from evenmatch.wire.tickets import QueueState, TicketCancelled, TicketListed, TicketState, decode
 
+RECORD_DIGITS = 18
 WAIT_MAX = 60.0
 """Longest long poll, seconds."""
 RECENT = 10
@@ -64,9 +65,10 @@ def check_parameters(request: Request, allowed: tuple[str, ...]) -> None:
 
 def record_of(text: str, name: str = "after") -> int:
     """Return a record's number that a client gave."""
-    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+    if not (text.isascii() and text.isdigit() and len(text) <= RECORD_DIGITS):
         raise InvalidRequest(
-            f"{name} must be a whole number >= 0, got {text[:64]!r}", where=f"/{name}"
+            f"{name} must be a whole number from 0 to {10**RECORD_DIGITS - 1:,}, got {text[:64]!r}",
+            where=f"/{name}",
         )
     return int(text)
 

@@ -7,6 +7,12 @@ from evenmatch.engine.state.state import Tables
 from evenmatch.model.inputs import Prolong
 
 
+def whole_time(proposal: Proposal) -> float:
+    """Return how many seconds its players are given to answer at the most."""
+    check = proposal.queue.accept
+    return 0.0 if check is None else max(check.seconds, check.long_seconds or 0.0)
+
+
 def more_time(proposal: Proposal, ticket_id: str, now: float, grace: float) -> float:
     """Return how many more seconds a player has to answer after an absence of the server.
 
@@ -18,8 +24,7 @@ def more_time(proposal: Proposal, ticket_id: str, now: float, grace: float) -> f
         now: Engine time.
         grace: Seconds that clients take to come back, engine time.
     """
-    check = proposal.queue.accept
-    whole = 0.0 if check is None else max(check.seconds, check.long_seconds or 0.0)
+    whole = whole_time(proposal)
     left = proposal.until[ticket_id] - now
     return max(0.0, min(grace, whole + grace - left))
 

@@ -101,7 +101,7 @@ def answer_to(head: bytes, late: float) -> bytes:
     path = rest.partition(b" ")[0].partition(b"?")[0]
     if path != b"/healthz" or method not in (b"GET", b"HEAD"):
         status = "404 Not Found"
-        body = encode({"error": "not_found", "message": "here is GET /healthz only"})
+        body = encode({"error": "not_found", "message": "this port answers GET /healthz only"})
     elif late >= STUCK_SECONDS:
         status = "503 Service Unavailable"
         body = encode({"status": "stuck", "reason": f"nobody was served for {late:.0f} s"})

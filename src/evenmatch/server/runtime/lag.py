@@ -11,14 +11,21 @@ request may well be the first to run.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import Callable
+
+from evenmatch.server.runtime.logs import log
 
 INTERVAL = 0.05
 """Seconds between two calls of the probe."""
 AWAY_LEAST = 0.1
 """Seconds by which the probe must be late for the loop to have been away."""
+LOGGED_LEAST = 1.0
+"""Seconds for which the loop must be away for the log to tell of it."""
+LOGGED_EVERY = 60.0
+"""Seconds in which the log tells of it once."""
 READ_MOST = 1.0
 """Most seconds that are excused besides, until what gathered in the sockets is read."""
 SAMPLES = 32
@@ -89,6 +96,7 @@ class Lag:
         self._seen_at = self._due_at = monotonic()
         self._timer: asyncio.TimerHandle | None = None
         self._then: Callable[[], None] | None = None
+        self._logged_at = -math.inf
 
     @property
     def longest(self) -> float:
@@ -125,6 +133,13 @@ class Lag:
         if self._timer is None or away < INTERVAL + AWAY_LEAST:
             return 0.0, 0.0
         self._seen_at = now
+        if away >= LOGGED_LEAST and now - self._logged_at >= LOGGED_EVERY:
+            self._logged_at = now
+            log.warning(
+                "server_was_away",
+                seconds=round(away, 3),
+                consequence="nobody was answered; ready-checks and heartbeats get the time back",
+            )
         excused = away + min(away, READ_MOST)
         self.away += away
         self.excused += excused

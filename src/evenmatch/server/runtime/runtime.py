@@ -279,13 +279,15 @@ class Runtime(CallbackPort):
         Args:
             latest: The instant of the input that comes next.
         """
-        absence = self.lag.notice()
-        if self.failure is not None or not self.engine.tables.proposals:
+        away, _ = absence = self.lag.notice()
+        if self.failure is not None or not (away or self._stalls.are_owed):
             return
         try:
             for prolong in self._stalls.inputs(self.engine, self.clock, absence, latest):
                 self._execute(self.shard.handle(prolong, ignore))
                 self._see_to_records()
+                if self._crashed is not None:
+                    break
         except Exception as error:  # noqa: BLE001
             self.give_up_shard(error)
 

@@ -71,6 +71,10 @@ UNHEARD_SECONDS = 30
 SNAPSHOT_EVERY_NAME = "EVENMATCH_SNAPSHOT_EVERY"
 
 
+EVERYWHERE = frozenset({"0.0.0.0", "::"})
+"""Hosts that stand for all addresses of a machine."""
+
+
 class ClusterOptions(msgspec.Struct, frozen=True):
     """The options of a node of a cluster.
 
@@ -92,6 +96,11 @@ class ClusterOptions(msgspec.Struct, frozen=True):
         Raises:
             ConfigError: Name, address or secret cannot be used.
         """
+        if not self.address and host in EVERYWHERE:
+            raise ConfigError(
+                f"{host} is where this node listens, and no address at which others reach it: "
+                "add --node-address HOST:PORT"
+            )
         place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         return node_identity(self.node, self.address or place, self.key)
 

@@ -91,12 +91,7 @@ def _by_queue(engine: Engine, now: float) -> Iterator[Metric]:
     oldest = GaugeMetricFamily(
         "evenmatch_oldest_wait_seconds", "Wait of the longest waiting ticket", labels=["queue"]
     )
-    paused = GaugeMetricFamily(
-        "evenmatch_queue_paused", "1 if the queue takes and matches nobody", labels=["queue"]
-    )
     for name, pool in engine.pools.items():
         first = next(iter(pool.tickets.values()), None)
         oldest.add_metric([name], 0.0 if first is None else max(0.0, now - first.enqueued_at))
-        paused.add_metric([name], float(name in engine.tables.paused))
     yield oldest
-    yield paused

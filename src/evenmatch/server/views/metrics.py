@@ -270,7 +270,9 @@ class EngineFigures(Collector, LifecycleView):
         for name, count in statistics.waiting_by_queue().items():
             waiting.add_metric([name], count)
         yield waiting
-        paused = GaugeMetricFamily("evenmatch_paused", "1 if it is paused", labels=["queue"])
+        paused = GaugeMetricFamily(
+            "evenmatch_paused", "1 if the queue takes and matches nobody", labels=["queue"]
+        )
         for name in engine.tables.queues:
             paused.add_metric([name], float(name in engine.tables.paused))
         yield paused

@@ -225,6 +225,18 @@ def test_claim_that_is_wrong_is_named_to_the_caller_and_in_the_audit_log(
     with_site(tmp_path, scene)
 
 
+def test_header_without_the_word_bearer_is_told_what_to_send(tmp_path: Path) -> None:
+    service = add_key(tmp_path)
+
+    async def scene(site: Site) -> None:
+        reply = await site.call("GET", "/v1/queues", headers={"authorization": service})
+        assert reply.status == 401
+        assert "must read Authorization: Bearer KEY" in reply.body["message"]
+        assert service not in reply.body["message"]
+
+    with_site(tmp_path, scene)
+
+
 def test_token_of_another_issuer_is_told_so(tmp_path: Path) -> None:
     secret = tmp_path / "issuer.secret"
     secret.write_bytes(SECRET)
