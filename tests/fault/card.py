@@ -281,6 +281,8 @@ def taken(name: str, size: int | None, file: Path) -> Run:
     part, stat = PARTS[name], file.stat()
     is_well, figures = part.read(file.read_bytes(), "", 0)
     command = part.command.replace(" --json {json}", "").replace("{size}", str(size or part.size))
+    if first := figures.get("first seed", 0):
+        command += f" --first {first}"
     day = datetime.fromtimestamp(stat.st_mtime, UTC).date().isoformat()
     return Run(command, day, 0.0, is_well, figures, versions())
 

@@ -62,10 +62,10 @@ KillCounts(kills=3, acknowledged=40, lost=0, stale_refused=3)
 
 def test_figures_of_a_file_are_dated_by_it(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
-    file.write_text('{"violations": 0, "seeds": 2}')
+    file.write_text('{"violations": 0, "seeds": 2, "first seed": 7}')
     run = taken("simulation", 2, file)
     assert run.is_well
-    assert run.command == "python -m tests.fault.simulated --seeds 2 --processes 1"
+    assert run.command == "python -m tests.fault.simulated --seeds 2 --processes 1 --first 7"
 
 
 def test_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,6 +18,7 @@ from evenmatch.server.cluster.frames import FrameLink
 from evenmatch.server.cluster.members import Members
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.testing import check_journal
+from tests.extent import extent
 from tests.fault.simulated.__main__ import KEPT, kept_seeds, main
 from tests.fault.simulated.faults import SHARES
 from tests.fault.simulated.judge import Judge
@@ -127,7 +128,7 @@ def test_what_is_taken_away_is_missed_within_200_seeds(name: str) -> None:
 def test_failing_run_is_made_smaller() -> None:
     setting = without("fence on appends")
     first = next(failures(setting, iter(range(200))))
-    small, outcome = shrunk(first.seed, setting)
+    small, outcome = shrunk(first.seed, setting, runs_most=extent(12, 120))
     assert outcome.violations
     assert len(small.faults or ()) < len(first.planned) // 2
     assert run(first.seed, small).violations == outcome.violations

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.extent import IS_LONG
 from tests.gates.covering import (
     CORE,
     SHARED,
@@ -39,6 +40,7 @@ def test_tests_reach_as_much_of_what_policies_share_as_before() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.skipif(not IS_LONG, reason="make test-full runs all quick tests once more for it")
 def test_all_quick_tests_reach_as_much_of_the_core_as_before() -> None:
     given = asked()
     assert fallen(given.percent_long, measured(given, is_long=True)) == []

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = figures(outcomes, perf_counter() - began, sum(os.times()[:4]) - spent)
     Console().print(table(found))
     if asked.json is not None:
-        asked.json.write_bytes(msgspec.json.encode(found))
+        asked.json.write_bytes(msgspec.json.encode({"first seed": asked.first, **found}))
     failed = [each for each in outcomes if each.violations]
     for each in failed:
         tell(each, asked, console)

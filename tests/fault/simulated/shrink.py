@@ -13,7 +13,10 @@ RUNS_MOST = 120
 
 
 def shrunk(
-    seed: int, setting: Setting, tell: Callable[[str], None] = lambda line: None
+    seed: int,
+    setting: Setting,
+    tell: Callable[[str], None] = lambda line: None,
+    runs_most: int = RUNS_MOST,
 ) -> tuple[Setting, Outcome]:
     """Return a setting with fewer faults, quieter messages and fewer clients that still fails.
 
@@ -24,11 +27,12 @@ def shrunk(
         seed: Of a run that fails.
         setting: Of that run.
         tell: Told how far it is.
+        runs_most: How often something may be tried.
     """
     first = run(seed, setting)
     assert first.violations, f"seed {seed} does not fail"
     setting = msgspec.structs.replace(setting, faults=first.planned)
-    search = _Search(seed, setting, first)
+    search = _Search(seed, setting, first, runs_most)
     for change in ({"lost": 0.0}, {"repeated": 0.0}, {"slow": 0.0}):
         search.attempt(msgspec.structs.replace(search.best, **change))
     while search.best.parties > 4 and search.attempt(
@@ -39,7 +43,7 @@ def shrunk(
     while True:
         is_smaller = _without_groups(search, size)
         tell(f"{len(search.best.faults or ())} faults, {search.best.parties} parties")
-        if search.runs >= RUNS_MOST or (size == 1 and not is_smaller):
+        if search.is_over or (size == 1 and not is_smaller):
             return search.best, search.outcome
         size = max(1, size // 2)
 
@@ -47,7 +51,7 @@ def shrunk(
 def _without_groups(search: _Search, size: int) -> bool:
     """Leave out each group of faults without which it still fails; return whether there was one."""
     is_smaller, at = False, 0
-    while at < len(search.best.faults or ()) and search.runs < RUNS_MOST:
+    while at < len(search.best.faults or ()) and not search.is_over:
         faults = search.best.faults or ()
         rest = faults[:at] + faults[at + size :]
         if search.attempt(msgspec.structs.replace(search.best, faults=rest)):
@@ -60,16 +64,20 @@ def _without_groups(search: _Search, size: int) -> bool:
 class _Search:
     """The smallest failing setting so far."""
 
-    def __init__(self, seed: int, setting: Setting, outcome: Outcome) -> None:
+    def __init__(self, seed: int, setting: Setting, outcome: Outcome, runs_most: int) -> None:
         self.seed = seed
         self.best = setting
         self.outcome = outcome
-        self.runs = 0
+        self._runs_left = runs_most
         self._wanted = invariants(outcome)
+
+    @property
+    def is_over(self) -> bool:
+        return self._runs_left <= 0
 
     def attempt(self, setting: Setting) -> bool:
         """Take a setting if it fails too."""
-        self.runs += 1
+        self._runs_left -= 1
         outcome = run(self.seed, setting)
         if not invariants(outcome) & self._wanted:
             return False
