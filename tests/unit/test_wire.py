@@ -75,10 +75,9 @@ def test_body_of_another_kind_is_not_called_a_ticket() -> None:
         (b"\xff", "must be JSON"),
         (b'{"players":[{"id":"\\ud800"}]}', "must be JSON"),
         (b'[{"players":', "must be JSON: it ends too early, or within an escape"),
-        (
-            b'{"queues": NaN}',
-            "(byte 11); NaN and Infinity are no numbers of JSON",
-        ),
+        (b'{"queues": NaN}', "(byte 11); NaN and Infinity are no numbers of JSON"),
+        (b"[1, Infinity]", "(byte 4); NaN and Infinity are no numbers of JSON"),
+        (b'["NaN", "Infinity', "must be JSON: it ends too early, or within an escape"),
     ],
 )
 def test_body_that_is_no_ticket_is_an_invalid_request(body: bytes, sentence: str) -> None:

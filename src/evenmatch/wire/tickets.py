@@ -409,6 +409,7 @@ def _sort_sets(values: dict[str, Value]) -> None:
 # How a bad body is explained: in our words, with a JSON pointer to the offending part.
 
 _AT = re.compile(r" - at `(?:key in )?\$(.*)`$")
+_BYTE = re.compile(r"\(byte (\d+)\)$")
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 BAD = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What decoding raises for a bad body."""
@@ -471,9 +472,11 @@ def explained(
     if isinstance(error, UnicodeDecodeError):
         return InvalidRequest("the body must be JSON in UTF-8")
     sentence = str(error).removeprefix("JSON is malformed: ")
-    if b"NaN" in body or b"Infinity" in body:
+    sentence = _SENTENCES.get(sentence, sentence)
+    place = _BYTE.search(sentence)
+    if place is not None and body.startswith((b"NaN", b"Infinity"), int(place.group(1))):
         sentence += "; NaN and Infinity are no numbers of JSON"
-    return InvalidRequest(f"the body must be JSON: {_SENTENCES.get(sentence, sentence)}")
+    return InvalidRequest(f"the body must be JSON: {sentence}")
 
 
 def _faults(value: Any, shape: inspect.Type, where: str, name: str) -> Iterator[tuple[str, str]]:

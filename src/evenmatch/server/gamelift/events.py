@@ -99,6 +99,8 @@ class GameLiftEvents(LifecycleView):
         self._waiting: dict[str, dict[str, None]] = {}
         self._made: dict[str, tuple[MatchWithTickets, OpenBackfill | None]] = {}
         self._failed: set[str] = set()
+        # Why tickets left their proposals, in the record that was asked about last.
+        self._reasons: tuple[Record | None, dict[str, set[str]]] = (None, {})
         # Of each proposal: the match as it is now, and what its players have said.
         self._asked: dict[str, Match] = {}
         self._answers: dict[str, dict[str, bool]] = {}
@@ -181,7 +183,7 @@ class GameLiftEvents(LifecycleView):
         if event.match in self._failed:
             self._failed.discard(event.match)
         else:
-            how = _failure_in(record)
+            how = self._failure_in(record, event.match)
             asking = None if match is None else self._asking_for(match)
             self._completed(queue, self._of(event.tickets), event.match, how, match, asking)
             if asking is not None and event.reason != WITHDRAWN:
@@ -262,11 +264,18 @@ class GameLiftEvents(LifecycleView):
         if event.open.id not in self._failed:
             self._failed.add(event.open.id)
             match = self._asked.get(event.open.id)
-            self._completed(event.open.queue, rows, event.open.id, _failure_in(record), match)
+            how = self._failure_in(record, event.open.id)
+            self._completed(event.open.queue, rows, event.open.id, how, match)
         for row in rows:
             if row.ticket.id not in self._seeking:
                 self._seeking.add(row.ticket.id)
                 self._searching(row)
+
+    def _failure_in(self, record: Record, match_id: str) -> str:
+        """Return why a proposal lost tickets: nobody turned it down, or somebody did."""
+        if self._reasons[0] is not record:
+            self._reasons = record, _reasons_in(record)
+        return "TimedOut" if self._reasons[1].get(match_id) == {SILENT} else "Rejected"
 
     def _opened(self, record: Record, event: Opened) -> None:
         """Tell that a match asks for players, under a new name or for the first time."""
@@ -533,7 +542,10 @@ def _with(asking: OpenBackfill | None, rows: list[LiveTicket]) -> list[LiveTicke
     return rows if asking is None else [asking.row, *rows]
 
 
-def _failure_in(record: Record) -> str:
-    """Return why a proposal lost tickets in a record: nobody turned it down, or somebody did."""
-    left = [each for each in record.events if isinstance(each, Cancelled) and each.match]
-    return "TimedOut" if left and all(each.reason == SILENT for each in left) else "Rejected"
+def _reasons_in(record: Record) -> dict[str, set[str]]:
+    """Return by proposal why tickets left it in a record; thousands may in one."""
+    found: dict[str, set[str]] = {}
+    for each in record.events:
+        if isinstance(each, Cancelled) and each.match:
+            found.setdefault(each.match, set()).add(each.reason)
+    return found
