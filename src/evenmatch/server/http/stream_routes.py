@@ -24,7 +24,12 @@ from evenmatch.server.http.responses import (
     send_body,
 )
 from evenmatch.server.http.sse import cut_when_left, stream
-from evenmatch.server.http.ticket_routes import join_ticket, record_of, seconds_of
+from evenmatch.server.http.ticket_routes import (
+    check_parameters,
+    join_ticket,
+    record_of,
+    seconds_of,
+)
 from evenmatch.server.runtime.services import Services
 from evenmatch.server.views.feed import events_of
 from evenmatch.server.views.followers import FINAL, Event, Follower, event_of, ticket_state
@@ -33,6 +38,7 @@ from evenmatch.wire.matches import FeedPage
 from evenmatch.wire.tickets import Problem, TicketState, decode
 
 NO_CONTENT = 204
+FEED_PARAMETERS = ("after", "wait")
 """Tells an EventSource not to come back."""
 
 
@@ -79,6 +85,7 @@ class QueueMatches:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one client."""
         request = Request(scope, receive)
+        check_parameters(request, FEED_PARAMETERS)
         queue = request.path_params["queue"]
         text = request.query_params.get("after")
         after = None if text is None else record_of(text)

@@ -242,9 +242,11 @@ async def recover(
     number = await _next_format(journal, plan)
     await journal.begin(plan.shard, segment_of(plan, last_seq + 1, wall(), number))
     if last_seq:
-        waiting = len(engine.tables.waiting)
-        read = last_seq - snapshot_at
-        log.info("recovered", shard=plan.shard, record=last_seq, read=read, waiting=waiting)
+        tables, read = engine.tables, last_seq - snapshot_at
+        proposed = sum(len(each.tickets) for each in tables.proposals.values())
+        waiting = len(tables.waiting) - proposed
+        found_there = {"waiting": waiting, "proposed": proposed}
+        log.info("recovered", shard=plan.shard, record=last_seq, read=read, **found_there)
     return RecoveredEngine(engine, epoch, last_wall, snapshot_at, found.events, number)
 
 
