@@ -27,7 +27,6 @@ from evenmatch.server.cluster.peer_calls import FINISH_PATH, NodeStatus
 from evenmatch.server.cluster.plans import _shard_plan
 from evenmatch.server.cluster.seat import SeatPlan
 from evenmatch.server.cluster.tenants import Tenants
-from evenmatch.server.http.create_tickets import CreateRequest
 from evenmatch.server.http.responses import (
     Scope,
     encode,
@@ -35,6 +34,7 @@ from evenmatch.server.http.responses import (
     headers_of,
     problem_of,
 )
+from evenmatch.server.http.whole_requests import WholeRequest
 from evenmatch.server.runtime.lease_keeping import Claim
 from evenmatch.server.runtime.serve import ListenOptions, _config
 from evenmatch.server.runtime.services import Services
@@ -178,13 +178,13 @@ class ClusterNode(Node):
             return
         scope, answer = request.scope(), partial(_answer, ways[0])
         try:
-            creates = served.direct_gate.let_in(scope).creates(scope)
+            creates = served.direct_gate.let_in(scope).direct(scope)
             creates.check(scope)
         except MatchmakingError as error:
             status, problem = problem_of(error)
             answer(status, encode(problem), headers_of(error))
             return
-        came = CreateRequest(scope, request.body, answer, lambda: False, creates.stopwatch())
+        came = WholeRequest(scope, request.body, answer, lambda: False, creates.stopwatch())
         creates.take(came)
 
 

@@ -448,7 +448,7 @@ def test_owner_checks_the_size_of_a_body_that_came_in_a_frame() -> None:
 
     taken: list[bytes] = []
     app = App.__new__(App)
-    app.creates = lambda scope: Creates()  # type: ignore[method-assign, assignment, return-value]
+    app.direct = lambda scope: Creates()  # type: ignore[method-assign, assignment, return-value]
     games: Any = SimpleNamespace(gate=SimpleNamespace(let_in=lambda scope: app))
     scope = {"type": "http", "path": "/v1/tickets", "headers": []}
     for body in (b"x" * 10, b"x" * 11):

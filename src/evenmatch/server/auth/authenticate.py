@@ -72,6 +72,12 @@ def _ignore(reason: str) -> None:
     """Take note of nothing."""
 
 
+def _never(method: str, path: str) -> bool:
+    """Answer no request past ASGI."""
+    del method, path
+    return False
+
+
 class GameEntrance(msgspec.Struct, frozen=True):
     """One game behind the gate.
 
@@ -81,6 +87,7 @@ class GameEntrance(msgspec.Struct, frozen=True):
         keys_changed: Called when keys have changed; ends what is open, so that it comes anew.
         is_unready: Says whether the game takes no inputs now.
         turned_away: Told why a request was turned away.
+        takes: Says whether the application answers a request past ASGI.
     """
 
     accounts: Accounts
@@ -88,6 +95,7 @@ class GameEntrance(msgspec.Struct, frozen=True):
     keys_changed: Callable[[], None] = lambda: None
     is_unready: Callable[[], bool] = lambda: False
     turned_away: Callable[[str], None] = _ignore
+    takes: Callable[[str, str], bool] = _never
 
 
 class VerifiedCredential(msgspec.Struct, frozen=True, gc=False):
@@ -157,6 +165,10 @@ class Authenticator:
             await self._tell_readiness(send)
             return
         await app(scope, receive, send)
+
+    def takes(self, method: str, path: str) -> bool:
+        """Return whether a request can be answered past ASGI; each game answers the same."""
+        return self._entrances[0].takes(method, path)
 
     def let_in(self, scope: Scope) -> Asgi:
         """Name the caller of a request, and return the application of their game.

@@ -24,10 +24,12 @@ from evenmatch.server.auth.principal import (
     principal_of,
     unknown_credential,
 )
-from evenmatch.server.http.operation import WEBSOCKET, Operation, RouteRights, Server
+from evenmatch.server.http.commands import CommandRoute
+from evenmatch.server.http.operation import WEBSOCKET, Operation, Server
 from evenmatch.server.http.responses import Asgi, Message, Receive, Scope, Send, problem_of
 from evenmatch.server.http.routing import GuardedRoute, asgi_of
 from evenmatch.server.http.sockets import NOT_VALID
+from evenmatch.server.http.whole_requests import WholeRequest
 from evenmatch.server.runtime.runtime import Runtime
 
 STAYING = frozenset({"GET", "HEAD", WEBSOCKET})
@@ -76,7 +78,7 @@ class Authorizer:
         """
         method = WEBSOCKET if scope["type"] == "websocket" else scope["method"]
         access, principal = self._access, principal_of(scope)
-        self._check(scope, access, principal)
+        self.check(scope)
         if method in STAYING and principal.until < math.inf and not access.is_audited:
             await self._stay(principal, scope, receive, send)
             return
@@ -146,7 +148,9 @@ class Authorizer:
             with suppress(OSError, RuntimeError):
                 await send(ENDS[scope["type"]])
 
-    def _check(self, scope: Scope, access: RouteRights, principal: Principal) -> None:
+    def check(self, scope: Scope) -> None:
+        """Refuse a caller who may not do this, as `__call__` does."""
+        access, principal = self._access, principal_of(scope)
         if not principal.rights & access.rights:
             raise no_credential() if principal.kind == "nobody" else lacks(principal, access.rights)
         if not (principal.is_player or principal.queues):
@@ -179,8 +183,45 @@ def _query_of(scope: Scope) -> dict[str, list[str]]:
     return parse_qs(query, keep_blank_values=True, errors="replace")
 
 
+class GuardedCommand:
+    """A command behind its guard, for requests that come past ASGI.
+
+    Args:
+        guard: It.
+        command: What it guards.
+    """
+
+    def __init__(self, guard: Authorizer, command: CommandRoute) -> None:
+        self._guard = guard
+        self._command = command
+        self.advice = command.advice
+        self.body_bytes_max = command.body_bytes_max
+        self.stopwatch = command.stopwatch
+
+    def check(self, scope: Scope) -> None:
+        """Refuse a request before its body is here.
+
+        Raises:
+            MatchmakingError: Its caller may not do that, or its body is too large.
+        """
+        self._guard.check(scope)
+        self._command.check(scope)
+
+    def take(self, request: WholeRequest) -> None:
+        """Take a request that was checked."""
+        self._command.take(request)
+
+    def refuse(self, request: WholeRequest, error: MatchmakingError) -> None:
+        """Answer a request with what is wrong."""
+        self._command.refuse(request, error)
+
+
 def guarded(operation: Operation, server: Server) -> GuardedRoute:
     """Return the handler of an operation behind a guard that lets in only whom its row allows."""
     app = asgi_of(operation.endpoint(server))
     guard = Authorizer(operation, app, server.services.runtime, server.accounts)
-    return GuardedRoute(operation.method, operation.path, guard)
+    direct = None
+    # What goes to the audit log goes the long way.
+    if isinstance(app, CommandRoute) and not operation.is_audited:
+        direct = GuardedCommand(guard, app)
+    return GuardedRoute(operation.method, operation.path, guard, direct)

@@ -24,7 +24,7 @@ from evenmatch.server.cluster.frames import (
 )
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.http.app import CREATE_PATH, App
-from evenmatch.server.http.create_tickets import ADVICE, CreateRequest
+from evenmatch.server.http.create_tickets import ADVICE
 from evenmatch.server.http.responses import (
     Asgi,
     Headers,
@@ -37,6 +37,7 @@ from evenmatch.server.http.responses import (
     problem_of,
     too_large,
 )
+from evenmatch.server.http.whole_requests import WholeRequest
 from evenmatch.server.runtime.clock import Clocks
 from evenmatch.server.runtime.games import Games
 from evenmatch.server.runtime.logs import log
@@ -70,6 +71,7 @@ class CreateRouter:
         body_bytes_max: Most bytes of a body that any game takes; each gate checks its own limit.
     """
 
+    advice = ADVICE
     stopwatch = staticmethod(Clocks().stopwatch)
 
     def __init__(self, routes: RequestRoutes, body_bytes_max: int) -> None:
@@ -82,7 +84,11 @@ class CreateRouter:
         scope["principal"] = NOBODY
         return self
 
-    def creates(self, scope: Scope) -> CreateRouter:
+    def takes(self, method: str, path: str) -> bool:
+        """Return whether a request creates tickets; only they go this way."""
+        return path == CREATE_PATH and method == "POST"
+
+    def direct(self, scope: Scope) -> CreateRouter:
         """Return what takes creates."""
         del scope
         return self
@@ -95,19 +101,19 @@ class CreateRouter:
         """
         check_length(scope, self.body_bytes_max, ADVICE)
 
-    def refuse(self, request: CreateRequest, error: MatchmakingError) -> None:
+    def refuse(self, request: WholeRequest, error: MatchmakingError) -> None:
         """Answer a request with an error."""
         status, problem = problem_of(error)
         request.reply(status, encode(problem), headers_of(error))
 
-    def take(self, request: CreateRequest) -> None:
+    def take(self, request: WholeRequest) -> None:
         """Take a request whose body is complete."""
         try:
             self._take(request)
         except MatchmakingError as error:
             self.refuse(request, error)
 
-    def _take(self, request: CreateRequest) -> None:
+    def _take(self, request: WholeRequest) -> None:
         scope, body = request.scope, request.body
         seat = self._routes.seat_of(scope, body)
         games = None if seat is None else seat.present
@@ -126,7 +132,7 @@ class CreateRouter:
             client = (scope.get("client") or ("", 0))[0]
             link.send_create(seat.about, client, scope["headers"], body, done)
 
-    def _done(self, request: CreateRequest, answer: AnswerFrame | None) -> None:
+    def _done(self, request: WholeRequest, answer: AnswerFrame | None) -> None:
         if answer is None:
             _, problem = problem_of(JournalUnavailable(UNKNOWN))
             request.reply(503, encode(problem), LATER)
@@ -136,7 +142,7 @@ class CreateRouter:
         else:
             request.reply(answer.status, answer.body, answer.headers)
 
-    def _route_elsewhere(self, request: CreateRequest) -> None:
+    def _route_elsewhere(self, request: WholeRequest) -> None:
         start_task(
             self._tasks,
             answer_by_asgi(self._routes.route, request.scope, request.body, request.reply),
@@ -160,11 +166,11 @@ def submit_create(games: Games, scope: Scope, create: _CreateBody) -> None:
     """
     app = games.gate.let_in(scope)
     assert isinstance(app, App)
-    creates = app.creates(scope)
+    creates = app.direct(scope)
     creates.check(scope)
     if len(create.body) > creates.body_bytes_max:
         raise too_large(creates.body_bytes_max, ADVICE)
-    creates.take(CreateRequest(scope, *create))
+    creates.take(WholeRequest(scope, *create))
 
 
 class FrameResponder:

@@ -237,7 +237,7 @@ class Node:
 
     @property
     def direct_gate(self) -> Authenticator | CreateRouter:
-        """Return who lets creates in past ASGI."""
+        """Return who lets requests in past ASGI."""
         if len(self._seats) == 1 and (games := next(iter(self._seats.values())).present):
             return games.gate
         return self._front

@@ -1,7 +1,8 @@
 """The ASGI application: which handler answers which request, and what becomes of errors.
 
-Creating tickets has a way of its own; everything else is a route of the table. Whatever goes wrong,
-a client gets a status, a code and a sentence, never a traceback.
+Creating tickets has a way of its own; everything else is a route of the table. Creates and commands
+also come past ASGI (`direct_requests`). Whatever goes wrong, a client gets a status, a code and a
+sentence, never a traceback.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ from evenmatch.server.http.responses import (
     problem_of,
     send_body,
 )
-from evenmatch.server.http.routing import GuardedRoute, NothingHere, RouteTable
+from evenmatch.server.http.routing import NothingHere, RouteTable, route_name
 from evenmatch.server.http.sockets import denying
 from evenmatch.server.http.table import OPERATIONS
+from evenmatch.server.http.whole_requests import DirectRoute
 from evenmatch.server.runtime.services import Services
 from evenmatch.wire.tickets import Problem
 
@@ -89,14 +91,27 @@ class App:
         else:
             await self._quiet(scope, receive, send)
 
-    def creates(self, scope: Scope) -> CreateTickets:
-        """Return what creates tickets, for a request that comes past ASGI.
+    def takes(self, method: str, path: str) -> bool:
+        """Return whether a request can be answered past ASGI."""
+        if path == CREATE_PATH:
+            return method == "POST"
+        found = self._routes.find(method, path)
+        return found is not None and found[0].direct is not None
+
+    def direct(self, scope: Scope) -> DirectRoute:
+        """Return what answers a request that comes past ASGI; `takes` has said that it can.
 
         Raises:
             OriginNotAllowed: It comes by a name, or from a web page, that is not allowed.
         """
         self._check_origin(scope, is_safe=False)
-        return self._create
+        if scope["path"] == CREATE_PATH:
+            return self._create
+        found = self._routes.find(scope["method"], scope["path"])
+        assert found is not None
+        scope["route"], scope["path_params"] = found
+        assert found[0].direct is not None
+        return found[0].direct
 
     def _check_origin(self, scope: Scope, *, is_safe: bool) -> None:
         """Protect the machine of a server without keys from the web pages that its owner looks at.
@@ -169,13 +184,13 @@ class App:
                 await give_up_on(send)
             return
         except Exception as error:  # noqa: BLE001
-            metrics.unexpected(error, _route_name(scope))
+            metrics.unexpected(error, route_name(scope))
             # Else the client has its answer already, or will see a cut stream.
             if not status:
                 await send_body(counted, 500, internal_problem())
         is_left_out = waits or scope.get(TURNED_AWAY, False)
         if not is_left_out and b"wait=" not in scope.get("query_string", b""):
-            metrics.requested(_route_name(scope), status or 500, stopwatch() - began)
+            metrics.requested(route_name(scope), status or 500, stopwatch() - began)
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the route of a request answer it.
@@ -243,12 +258,6 @@ async def _tell_nothing_here(scope: Scope, send: Send, error: NothingHere) -> No
     sentence = f"this path does not take {scope['method']}; allowed: {allowed}"
     headers = [*headers_for(405), (b"allow", allowed.encode())]
     await send_body(send, 405, encode(Problem("method_not_allowed", sentence)), headers)
-
-
-def _route_name(scope: Scope) -> str:
-    """Return the pattern of the route that answered, so that metrics stay few."""
-    route: GuardedRoute | None = scope.get("route")
-    return "unknown" if route is None else f"{scope['method']} {route.path}"
 
 
 def _is_loopback(name: str | None) -> bool:

@@ -1,7 +1,7 @@
 """Creating tickets: the hot route, answered by the commit's callback.
 
 A durable create costs little more than the JSON it carries: no task, no future, one encoded answer.
-`direct_creates` hands requests in past ASGI; where that cannot be, a request of ASGI waits for the
+`direct_requests` hands requests in past ASGI; where that cannot be, a request of ASGI waits for the
 same answer.
 """
 
@@ -42,6 +42,7 @@ from evenmatch.server.http.responses import (
     read_body,
     send_body,
 )
+from evenmatch.server.http.whole_requests import EncodedAnswer, WholeRequest
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.shedding import LoadShedding, Turn
 from evenmatch.server.views.metrics import Metrics
@@ -57,9 +58,6 @@ from evenmatch.wire.tickets import (
 
 Result = TicketView | Refused
 Results = tuple[Result, ...]
-Reply = Callable[[int, bytes, Headers | None], None]
-"""Takes status, body, and the headers where they are not the usual ones."""
-EncodedAnswer = tuple[int, bytes, Headers | None]
 AnswerEncoder = Callable[[Principal, Results, float], EncodedAnswer]
 """Makes an answer for a caller of the results and of the instant of new tickets."""
 ADVICE = "send fewer tickets at once"
@@ -69,32 +67,10 @@ PAUSED_SECONDS = 5.0
 """After which a client may look whether a paused queue goes on; nobody knows when it does."""
 
 
-class CreateRequest:
-    """A request to create tickets, whole.
-
-    Args:
-        scope: Of the request; its caller is named in it.
-        body: Of the request.
-        reply: Called once.
-        is_gone: Says whether the client has left.
-        began: When it came, by the stopwatch of `CreateTickets`.
-    """
-
-    __slots__ = ("began", "body", "is_gone", "principal", "reply", "scope")
-
-    def __init__(
-        self, scope: Scope, body: bytes, reply: Reply, is_gone: Callable[[], bool], began: float
-    ) -> None:
-        self.began = began
-        self.scope = scope
-        self.principal = principal_of(scope)
-        self.body = body
-        self.reply = reply
-        self.is_gone = is_gone
-
-
 class CreateTickets:
     """`POST /v1/tickets`."""
+
+    advice = ADVICE
 
     def __init__(
         self, runtime: Runtime, metrics: Metrics, accounts: Accounts, quota: KeyQuota
@@ -118,10 +94,10 @@ class CreateTickets:
             if not answered.done():
                 answered.set_result((status, body, headers))
 
-        request = CreateRequest(scope, b"", reply, answered.done, self.stopwatch())
+        request = WholeRequest(scope, b"", reply, answered.done, self.stopwatch())
         try:
             check_may_create(request.principal)
-            request.body = await read_body(scope, receive, self.body_bytes_max, ADVICE)
+            request.body = await read_body(scope, receive, self.body_bytes_max, self.advice)
         except Disconnected:
             await give_up_on(send)
             return
@@ -138,18 +114,18 @@ class CreateTickets:
             MatchmakingError: Its caller may not create tickets, or its body is too large.
         """
         check_may_create(principal_of(scope))
-        check_length(scope, self.body_bytes_max, ADVICE)
+        check_length(scope, self.body_bytes_max, self.advice)
 
-    def take(self, request: CreateRequest) -> None:
+    def take(self, request: WholeRequest) -> None:
         """Take a request whose caller may create tickets; its answer comes with a commit."""
         self._step(request, self._enter)
 
-    def refuse(self, request: CreateRequest, error: MatchmakingError) -> None:
+    def refuse(self, request: WholeRequest, error: MatchmakingError) -> None:
         """Answer a request with what is wrong."""
         status, problem = problem_of(error)
         self._reply(request, (status, encode(problem), headers_of(error)))
 
-    def _step(self, request: CreateRequest, step: Callable[..., None], *given: Any) -> None:
+    def _step(self, request: WholeRequest, step: Callable[..., None], *given: Any) -> None:
         """Do one step of a request; whatever goes wrong is its answer."""
         try:
             step(request, *given)
@@ -161,11 +137,11 @@ class CreateTickets:
             self._metrics.unexpected(error, "POST /v1/tickets")
             self._reply(request, (500, internal_problem(), None))
 
-    def _reply(self, request: CreateRequest, answer: EncodedAnswer) -> None:
+    def _reply(self, request: WholeRequest, answer: EncodedAnswer) -> None:
         request.reply(*answer)
         self._metrics.created(answer[0], self.stopwatch() - request.began)
 
-    def _enter(self, request: CreateRequest) -> None:
+    def _enter(self, request: WholeRequest) -> None:
         """Let a request in, or have it stand in line."""
         if self._admission.must_wait():
             loop = asyncio.get_running_loop()
@@ -177,7 +153,7 @@ class CreateTickets:
         else:
             self._create(request)
 
-    def _create(self, request: CreateRequest) -> None:
+    def _create(self, request: WholeRequest) -> None:
         began = self._admission.begin()
         try:
             self._decode(request)
@@ -185,7 +161,7 @@ class CreateTickets:
             # It has left when it was handed in, unless it came to nothing before.
             self._admission.leave(began)
 
-    def _decode(self, request: CreateRequest) -> None:
+    def _decode(self, request: WholeRequest) -> None:
         principal, body = request.principal, request.body
         key = self._key(request.scope)
         created = decode_create(body, batch_max=self._limits.batch_max)
@@ -202,7 +178,7 @@ class CreateTickets:
 
     def _create_many(
         self,
-        request: CreateRequest,
+        request: WholeRequest,
         created: tuple[CreateTicket | Refusal, ...],
         key: str | None,
         digest: str,
@@ -230,7 +206,7 @@ class CreateTickets:
 
     def _enqueue(
         self,
-        request: CreateRequest,
+        request: WholeRequest,
         tickets: tuple[NewTicket, ...],
         key: str | None,
         digest: str,
@@ -248,7 +224,7 @@ class CreateTickets:
         self._admission.leave()
 
     def _tell(
-        self, request: CreateRequest, tell: AnswerEncoder, born: float, answer: Answer
+        self, request: WholeRequest, tell: AnswerEncoder, born: float, answer: Answer
     ) -> None:
         """Answer a request whose tickets are durable, or were refused."""
         if answer.error is not None:

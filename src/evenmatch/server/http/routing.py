@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from evenmatch.server.http.responses import Asgi, Receive, Scope, Send
+from evenmatch.server.http.whole_requests import DirectRoute
 
 NOTHING_HERE = "there is nothing at this path; /docs shows what there is"
 
@@ -38,11 +39,13 @@ class GuardedRoute(NamedTuple):
         method: Of HTTP, or `WEBSOCKET`.
         path: Its pattern, with parameters in braces that each stand for a whole segment.
         app: The guard, with what it guards.
+        direct: The same for requests that come past ASGI; None: there is no such way.
     """
 
     method: str
     path: str
     app: Asgi
+    direct: DirectRoute | None = None
 
 
 class RouteTable:
@@ -98,6 +101,12 @@ class RouteTable:
     def methods(self, path: str) -> list[str]:
         """Return the methods to which something answers at a path, sorted."""
         return sorted(each for each in self._methods if self.find(each, path) is not None)
+
+
+def route_name(scope: Scope) -> str:
+    """Return the pattern of the route that answers a request, so that metrics stay few."""
+    route: GuardedRoute | None = scope.get("route")
+    return "unknown" if route is None else f"{scope['method']} {route.path}"
 
 
 def asgi_of(endpoint: object) -> Asgi:

@@ -3,7 +3,7 @@
 A row says who may use it, what it takes, what it answers with and what answers it. A new operation
 needs
 
-- a handler in the module of its group, and a row here;
+- a handler in the module of its group, or a command in `match_commands`, and a row here;
 - types in `wire`, if its bodies are new;
 - a line in `server.cluster.router`, unless its path names a queue, or a ticket, match or
   allocation by its id: the line says which shards answer;
@@ -15,11 +15,14 @@ needs
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 from starlette.responses import Response
 
 from evenmatch.model.explanation import Explanation, LongestWaiting
+from evenmatch.model.inputs import Accept, Decline
 from evenmatch.server.allocation.routes import STATES, AllocationRoutes
 from evenmatch.server.api_page import routes as api_page
 from evenmatch.server.auth.accounts import GuestToken
@@ -29,24 +32,32 @@ from evenmatch.server.dashboard import routes as dashboard
 from evenmatch.server.dashboard.messages import MatchShown
 from evenmatch.server.gamelift.event_stream import GameLiftEventStream
 from evenmatch.server.gamelift.routes import GameLiftRoute
+from evenmatch.server.http.commands import Command, CommandRoute
+from evenmatch.server.http.match_commands import (
+    AnswerReadyCheck,
+    AssignMatch,
+    CloseMatch,
+    FinishMatch,
+    OpenMatchForPlayers,
+    ReportMatch,
+)
 from evenmatch.server.http.openapi.document import document_of
 from evenmatch.server.http.operation import (
     WEBSOCKET,
     Json,
     Operation,
+    Server,
     array_of,
     content,
     in_query,
     ref,
 )
 from evenmatch.server.http.operator_routes import OperatorRoutes
-from evenmatch.server.http.outcome_routes import BackfillRoutes, OutcomeRoutes
 from evenmatch.server.http.responses import encode
 from evenmatch.server.http.sockets import StreamRoute
 from evenmatch.server.http.stream_routes import LiveRoutes, QueueMatches, TicketEvents
 from evenmatch.server.http.ticket_routes import (
     WAITING_MOST,
-    AcceptanceRoutes,
     ExplainRoutes,
     PlayerRoutes,
     Routes,
@@ -147,6 +158,10 @@ _QUEUED = "tickets own"
 _SEEN = "read operate"
 
 
+def _command(at: Server, kind: Callable[..., Command], *how: Any) -> CommandRoute:
+    return CommandRoute(at.services, kind(at.services.runtime, *how))
+
+
 @lru_cache(maxsize=1)
 def _document() -> Response:
     return Response(encode(openapi_document()), media_type="application/json")
@@ -226,7 +241,7 @@ MATCHES = (
     ),
     Operation(
         "PUT", "/v1/matches/{match}/assignment", "assignMatch", "Say where a match is played",
-        "Matches", lambda at: Routes(at.services).assign_match,
+        "Matches", lambda at: _command(at, AssignMatch),
         rights="matches own",
         request=content({"type": "object", "additionalProperties": _TEXT}),
         answers={"200": MatchState}, errors="400 404 408 409 410 413 503",
@@ -234,13 +249,13 @@ MATCHES = (
     Operation(
         "POST", "/v1/matches/{match}/outcome", "reportOutcome",
         "Report how a match ended, as the game's backend or as one of its players",
-        "Matches", lambda at: OutcomeRoutes(at.services).report,
+        "Matches", lambda at: _command(at, ReportMatch),
         rights="matches own", request=ReportOutcome,
         answers={"200": MatchState}, errors="400 404 408 409 410 413 503",
     ),
     Operation(
         "GET", "/v1/players/{player}/rating", "getRating", "Get a player's rating",
-        "Players", lambda at: OutcomeRoutes(at.services).get_rating,
+        "Players", lambda at: PlayerRoutes(at.services).get_rating,
         rights="tickets matches own read operate",
         parameters=(
             in_query(
@@ -251,38 +266,38 @@ MATCHES = (
     ),
     Operation(
         "POST", "/v1/matches/{match}/finish", "finishMatch", "End a live match",
-        "Matches", lambda at: Routes(at.services).finish_match,
-        rights="matches", answers={"200": MatchState}, errors="404 409 410 503",
+        "Matches", lambda at: _command(at, FinishMatch),
+        rights="matches", answers={"200": MatchState}, errors="404 408 409 410 413 503",
     ),
     Operation(
         "POST", "/v1/matches/{match}/accept", "acceptMatch", "Accept a proposed match",
-        "Ready-checks", lambda at: AcceptanceRoutes(at.services).accept,
+        "Ready-checks", lambda at: _command(at, AnswerReadyCheck, Accept),
         rights=_QUEUED, request=AnswerCheck,
         answers={"200": TicketState}, errors="400 404 408 409 410 413 503",
     ),
     Operation(
         "POST", "/v1/matches/{match}/decline", "declineMatch", "Decline a proposed match",
-        "Ready-checks", lambda at: AcceptanceRoutes(at.services).decline,
+        "Ready-checks", lambda at: _command(at, AnswerReadyCheck, Decline),
         rights=_QUEUED, request=AnswerCheck,
         answers={"200": TicketState}, errors="400 404 408 409 410 413 503",
     ),
     Operation(
         "POST", "/v1/matches/{match}/open", "openMatch",
         "Ask for players for a running match; send it again as a heartbeat",
-        "Running matches", lambda at: BackfillRoutes(at.services).open,
+        "Running matches", lambda at: _command(at, OpenMatchForPlayers),
         rights="matches", request=OpenForBackfill,
         answers={"200": BackfillState}, errors="400 404 408 409 410 413 503",
     ),
     Operation(
         "GET", "/v1/matches/{match}/open", "getOpenMatch",
         "Get the players and free seats of a running match",
-        "Running matches", lambda at: BackfillRoutes(at.services).get,
+        "Running matches", lambda at: Routes(at.services).get_open_match,
         rights="matches", answers={"200": BackfillState}, errors="404 409 410 503",
     ),
     Operation(
         "POST", "/v1/matches/{match}/close", "closeMatch", "Stop asking for players",
-        "Running matches", lambda at: BackfillRoutes(at.services).close,
-        rights="matches", answers={"200": BackfillState}, errors="404 409 410 503",
+        "Running matches", lambda at: _command(at, CloseMatch),
+        rights="matches", answers={"200": BackfillState}, errors="404 408 409 410 413 503",
     ),
     Operation(
         "GET", "/v1/allocations", "getAllocations",

@@ -12,30 +12,30 @@ from starlette.responses import Response
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.state.rows import TicketView
-from evenmatch.errors import Forgotten, NotHost, NotSupported
-from evenmatch.model.inputs import Accept, Assign, Cancel, Decline, Finish
-from evenmatch.server.auth.ownership import check_answer, speaks_for
+from evenmatch.errors import Forgotten, NotSupported, UnknownPlayer
+from evenmatch.model.inputs import Cancel
+from evenmatch.server.auth.ownership import check_queue
 from evenmatch.server.auth.principal import Forbidden, Principal, principal_of
-from evenmatch.server.http.responses import (
-    ASSIGNMENT_BYTES_MAX,
-    ASSIGNMENT_ENTRIES_MAX,
-    InvalidRequest,
-    json,
-    read_body,
-)
+from evenmatch.server.http.match_states import state_of_match, state_of_open_match
+from evenmatch.server.http.responses import InvalidRequest, json, unknown_queue
 from evenmatch.server.http.sse import cut_when_left
 from evenmatch.server.runtime.services import Services
 from evenmatch.server.views.followers import FINAL, Event, Follower, ticket_state
 from evenmatch.server.views.metrics import CONTENT_TYPE
-from evenmatch.wire.matches import AnswerCheck, MatchState, match_state, proposal_state
+from evenmatch.wire.matches import match_state
 from evenmatch.wire.operate import QueueReport
-from evenmatch.wire.tickets import QueueState, TicketCancelled, TicketListed, TicketState, decode
+from evenmatch.wire.tickets import (
+    PlayerRating,
+    QueueState,
+    TicketCancelled,
+    TicketListed,
+    TicketState,
+)
 
 RECORD_DIGITS = 18
 WAIT_MAX = 60.0
 """Longest long poll, seconds."""
 RECENT = 10
-ASSIGNMENT = 'an object of texts such as {"connection": "10.0.0.1:7777"}'
 TICKET_PARAMETERS = ("wait", "state", "match")
 
 
@@ -178,31 +178,15 @@ class Routes:
 
     async def get_match(self, request: Request) -> Response:
         """Return a match."""
-        return await self._match(request.path_params["match"])
-
-    async def assign_match(self, request: Request) -> Response:
-        """Say where a match is played."""
-        body = await read_body(request.scope, request.receive, ASSIGNMENT_BYTES_MAX)
-        assignment = decode(body, dict[str, str], ASSIGNMENT)
-        if not 1 <= len(assignment) <= ASSIGNMENT_ENTRIES_MAX:
-            raise InvalidRequest(
-                f"an assignment has 1 to {ASSIGNMENT_ENTRIES_MAX} entries, got {len(assignment)}"
-            )
         match_id = request.path_params["match"]
-        principal = principal_of(request.scope)
-        if principal.is_player:
-            await self._runtime.look(lambda engine: _check_host(engine, match_id, principal.name))
-        await self._runtime.ask(Assign(self._runtime.now(), match_id, assignment))
-        return await self._match(match_id)
-
-    async def finish_match(self, request: Request) -> Response:
-        """End a live match, so that its players may queue again."""
-        match_id = request.path_params["match"]
-        await self._runtime.ask(Finish(self._runtime.now(), match_id))
-        return await self._match(match_id)
-
-    async def _match(self, match_id: str) -> Response:
         return json(await self._runtime.look(lambda engine: state_of_match(engine, match_id)))
+
+    async def get_open_match(self, request: Request) -> Response:
+        """Return who plays in a running match, and whom it asks for."""
+        match_id, now = request.path_params["match"], self._runtime.now()
+        return json(
+            await self._runtime.look(lambda engine: state_of_open_match(engine, match_id, now))
+        )
 
     # Operators
 
@@ -229,25 +213,6 @@ class Routes:
         if not slow or principal_of(request.scope).kind == "nobody":
             return json({"status": "ready"})
         return json({"status": "ready", "detail": [str(each) for each in slow]})
-
-
-def _check_host(engine: Engine, match_id: str, player: str) -> None:
-    """Refuse a player who may not say where a match is played.
-
-    Raises:
-        NotHost: He is not the first of its hosts, or a hook of the game finds its server.
-    """
-    match = engine.match(match_id).match
-    if (match.hosts or ("",))[0] != player:
-        raise NotHost(
-            f"player {player!r} is not the first of the hosts of match {match_id}", match=match_id
-        )
-    queue = engine.tables.queues.get(match.queue)
-    if queue is not None and queue.allocation is not None:
-        raise NotHost(
-            f"the servers of queue {queue.name} come from its allocation hook, not from players",
-            match=match_id,
-        )
 
 
 def _fault_of(engine: Engine, queue: str) -> str | None:
@@ -291,51 +256,6 @@ async def join_ticket(services: Services, ticket_id: str, follower: Follower) ->
     return view
 
 
-# Ready-checks over HTTP: accept and decline, and a match that is only proposed.
-
-BYTES_MAX = 65_536
-EXAMPLE = 'an object such as {"ticket": "s0-1", "players": ["ada"]}'
-
-
-class AcceptanceRoutes:
-    """Handlers of answers to ready-checks."""
-
-    def __init__(self, services: Services) -> None:
-        self._runtime = services.runtime
-
-    async def accept(self, request: Request) -> Response:
-        """Accept a match for a ticket, or for some of its players."""
-        return await self._answer(request, Accept)
-
-    async def decline(self, request: Request) -> Response:
-        """Turn a match down for a ticket."""
-        return await self._answer(request, Decline)
-
-    async def _answer(self, request: Request, kind: type[Accept] | type[Decline]) -> Response:
-        body = await read_body(request.scope, request.receive, BYTES_MAX)
-        given = decode(body, AnswerCheck, EXAMPLE)
-        match_id, runtime = request.path_params["match"], self._runtime
-        caller = principal_of(request.scope)
-        players = speaks_for(caller, runtime.engine, given.ticket, given.players)
-        check_answer(caller, runtime.engine, match_id, given.ticket)
-        await runtime.ask(kind(runtime.now(), match_id, given.ticket, players))
-        view = await runtime.look(lambda engine: engine.view(given.ticket))
-        return json(ticket_state(view, runtime.now()))
-
-
-def state_of_match(engine: Engine, match_id: str) -> MatchState:
-    """Return a match as it goes over HTTP, made or only proposed.
-
-    Raises:
-        UnknownMatch, Forgotten, ProposalOver: There is no such match, or no longer.
-    """
-    proposal = engine.tables.proposals.get(match_id)
-    if proposal is not None:
-        return proposal_state(proposal.match, proposal.accepted, proposal.left)
-    kept_match = engine.match(match_id)
-    return match_state(kept_match.match, kept_match.assignment, kept_match.outcome, kept_match.void)
-
-
 # `GET /v1/tickets?player=`: what became of somebody, for those who help players.
 
 
@@ -375,6 +295,33 @@ class PlayerRoutes:
                 )
             )
         return found
+
+    async def get_rating(self, request: Request) -> Response:
+        """Return what is stored of a player, as uncertain as it is now."""
+        check_parameters(request, ("queue",))
+        player, now = request.path_params["player"], self._runtime.now()
+        name = request.query_params.get("queue")
+        caller = principal_of(request.scope)
+        if caller.is_player and caller.name != player:
+            raise UnknownPlayer(f"the server knows nothing about player {player[:64]!r}")
+
+        def query(engine: Engine) -> PlayerRating:
+            queues = engine.tables.queues
+            queue = queues.get(name) if name is not None else next(iter(queues.values()))
+            if queue is None:
+                raise unknown_queue(name or "", queues, "/queue")
+            check_queue(caller, (queue.name,))
+            ladder = queue.rated_in
+            rating = engine.ladders.rating_of(ladder, player, now)
+            if rating is None:
+                raise UnknownPlayer(
+                    f"the server knows nothing about player {player[:64]!r} in ladder "
+                    f"{ladder}: ratings "
+                    f"come from matches in queues with a rating system"
+                )
+            return PlayerRating(player, ladder, rating.mean, rating.deviation, rating.volatility)
+
+        return json(await self._runtime.look(query))
 
 
 def _asked_for(caller: Principal, player: str | None) -> str:

@@ -25,7 +25,7 @@ HEAD_BYTES_MAX = 65_536
 FrameTaker = Callable[[bytes], asyncio.Protocol | None]
 """Returns what takes the frames of another node, by how it begins; None of a stranger."""
 DirectGate = Callable[[], Any]
-"""Returns who lets creates in past ASGI, None while nobody does."""
+"""Returns who lets requests in past ASGI, None while nobody does."""
 
 
 def http_protocol(
@@ -34,7 +34,7 @@ def http_protocol(
     """Return the protocol that serves HTTP; without httptools uvicorn's own.
 
     Args:
-        gate: Says who lets creates in past ASGI; None: there is no short way.
+        gate: Says who lets requests in past ASGI; None: there is no short way.
         frames: Takes the frames of other nodes; None: there are none.
     """
     if not find_spec("httptools"):
@@ -42,7 +42,7 @@ def http_protocol(
     patient = _patient(request_seconds(os.environ))
     if gate is None:
         return patient
-    from evenmatch.server.http.direct_creates import direct_protocol
+    from evenmatch.server.http.direct_requests import direct_protocol
 
     return direct_protocol(patient, gate, frames)
 

@@ -57,6 +57,38 @@ class CallbackPort:
         """Ask the engine; `to` is called with the answer when what it rests on is durable."""
         raise NotImplementedError
 
+    def hand_in(
+        self, input_: Input, query: Callable[[Engine], Any], to: Callable[[Answer], None]
+    ) -> None:
+        """Hand an input in, and look at once at what it made: one commit makes both durable.
+
+        Args:
+            input_: The input.
+            query: Asks the engine right after it.
+            to: Called once, with what was found or with the error of the input.
+        """
+        is_refused = False
+
+        def decided(answer: Answer) -> None:
+            nonlocal is_refused
+            if answer.error is not None:
+                is_refused = True
+                to(answer)
+
+        def found(answer: Answer) -> None:
+            if not is_refused:
+                to(answer)
+
+        self.handle(input_, decided)
+        if not is_refused:
+            self.read(query, found)
+
+    async def change(self, input_: Input, query: Callable[[Engine], Any]) -> Any:
+        """Hand an input in and return what a query finds right after it, or raise its error."""
+        future: asyncio.Future[AnswerOrError] = asyncio.get_running_loop().create_future()
+        self.hand_in(input_, query, partial(resolve, future))
+        return value_of(await future)
+
     async def ask(self, input_: Input) -> Any:
         """Hand an input in and return the value of its answer, or raise its error."""
         future: asyncio.Future[AnswerOrError] = asyncio.get_running_loop().create_future()

@@ -142,7 +142,7 @@ class Games:
 
     @property
     def direct_gate(self) -> Authenticator | None:
-        """Return who lets creates in past ASGI."""
+        """Return who lets requests in past ASGI."""
         return self.gate
 
     frames = None
@@ -294,12 +294,14 @@ class Games:
                 self._first_keys.add(task)
                 task.add_done_callback(self._first_keys.discard)
 
+        app = App(services, accounts)
         return GameEntrance(
             accounts,
-            App(services, accounts),
+            app,
             keys_changed,
             lambda: services.runtime.unready is not None,
             services.metrics.turned_away,
+            app.takes,
         )
 
     def check_given_up(self) -> None:

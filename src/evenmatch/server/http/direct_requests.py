@@ -1,15 +1,16 @@
-"""Creating tickets past ASGI: from the parser to the engine, and from the commit to the socket.
+"""Creates and commands past ASGI: from the parser to the engine, from the commit to the socket.
 
-No task, no future, no messages: a request to create tickets is decided upon as soon as its last
-byte is here, and its answer is one write when its record is durable. Who calls is asked at the same
-gate as for every other request. What is out of the ordinary goes the long way: requests of web
-pages, those that another node hands on, those behind another request on their connection, and those
-that ask first whether to send their body.
+No task, no future, no messages: such a request is decided upon as soon as its last byte is here,
+and its answer is one write when its record is durable. Who calls is asked at the same gate as for
+every other request. What is out of the ordinary goes the long way: requests of web pages, those
+that another node hands on, those behind another request on their connection, and those that ask
+first whether to send their body.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from operator import itemgetter
 from typing import Any, Protocol
@@ -18,8 +19,6 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from evenmatch.errors import MatchmakingError
 from evenmatch.server.cluster.frames import MAGIC, WELCOME
-from evenmatch.server.http.app import CREATE_PATH
-from evenmatch.server.http.create_tickets import ADVICE, CreateRequest, CreateTickets
 from evenmatch.server.http.responses import (
     Headers,
     Scope,
@@ -29,8 +28,11 @@ from evenmatch.server.http.responses import (
     problem_of,
     too_large,
 )
+from evenmatch.server.http.whole_requests import DirectRoute, WholeRequest
 
-DIRECT_URL = CREATE_PATH.encode()
+METHODS = frozenset({b"POST", b"PUT"})
+PLAIN_PATH = re.compile(rb"/v1/[A-Za-z0-9._~:/-]+").fullmatch
+"""A path that reads as it stands, without a query."""
 UNUSUAL = frozenset({b"origin", b"evenmatch-forwarded"})
 """Headers of web pages, and of other nodes that hand a request on."""
 
@@ -39,7 +41,7 @@ _name_of = itemgetter(0)
 
 
 class ParserConnection(Protocol):
-    """What a direct create needs of the protocol that it came by."""
+    """What a direct request needs of the protocol that it came by."""
 
     transport: Any
     server_state: Any
@@ -59,8 +61,8 @@ class _NobodyWaits:
 NOBODY_WAITS = _NobodyWaits()
 
 
-class DirectCreate:
-    """One request to create tickets, in the place of uvicorn's cycle of request and response.
+class DirectRequest:
+    """One request past ASGI, in the place of uvicorn's cycle of request and response.
 
     Args:
         connection: It came by.
@@ -79,41 +81,42 @@ class DirectCreate:
         self._size = 0
         self.disconnected = False
         self.response_complete = False
-        self._creates: Any = None
+        self._route: DirectRoute | None = None
 
     def begin(self, gate: Any) -> None:
-        """Ask who calls, and whether they may create tickets, before their body is here."""
+        """Ask who calls, and whether they may do that, before their body is here."""
         scope = self._scope
         try:
-            creates = self._creates = gate.let_in(scope).creates(scope)
+            route: DirectRoute = gate.let_in(scope).direct(scope)
+            self._route = route
         except MatchmakingError as error:
             status, problem = problem_of(error)
             self.reply(status, encode(problem), headers_of(error))
             return
         try:
-            creates.check(scope)
+            route.check(scope)
         except MatchmakingError as error:
-            creates.refuse(self._request(creates), error)
+            route.refuse(self._request(route), error)
 
     def add(self, data: bytes) -> None:
         """Take a part of the body."""
-        creates = self._creates
-        assert creates is not None
+        route = self._route
+        assert route is not None
         self._parts.append(data)
         self._size += len(data)
-        if self._size > creates.body_bytes_max:
+        if self._size > route.body_bytes_max:
             self._parts.clear()
-            creates.refuse(self._request(creates), too_large(creates.body_bytes_max, ADVICE))
+            route.refuse(self._request(route), too_large(route.body_bytes_max, route.advice))
 
     def complete(self) -> None:
         """Hand the request in: its body is here."""
-        creates = self._creates
-        assert creates is not None
-        creates.take(self._request(creates))
+        route = self._route
+        assert route is not None
+        route.take(self._request(route))
 
-    def _request(self, creates: CreateTickets) -> CreateRequest:
+    def _request(self, route: DirectRoute) -> WholeRequest:
         body = b"".join(self._parts)
-        return CreateRequest(self._scope, body, self.reply, self.is_gone, creates.stopwatch())
+        return WholeRequest(self._scope, body, self.reply, self.is_gone, route.stopwatch())
 
     def is_gone(self) -> bool:
         """Return whether the client has left."""
@@ -147,33 +150,36 @@ def direct_protocol(
     gate: Callable[[], Any],
     frames: Callable[[bytes], asyncio.Protocol | None] | None = None,
 ) -> type[Any]:
-    """Return a protocol that takes creates past ASGI.
+    """Return a protocol that takes creates and commands past ASGI.
 
     Args:
         patient: The protocol that all other requests take, on httptools.
-        gate: Returns who knows who calls; None while nobody does.
+        gate: Returns who knows who calls, and what goes this way; None while nobody does.
         frames: Returns what takes the frames of another node, by how it begins; None: there are no
             other nodes.
     """
 
     class DirectProtocol(patient):  # type: ignore[misc]
-        """Takes creates from the parser; everything else as before."""
+        """Takes creates and commands from the parser; everything else as before."""
 
         def on_headers_complete(self) -> None:
-            present = gate() if self._is_direct() else None
-            if present is None:
+            method, url = self.parser.get_method(), self.url
+            present = gate() if method in METHODS and PLAIN_PATH(url) else None
+            if (
+                present is None
+                or not present.takes(name := method.decode(), path := url.decode())
+                or not self._is_usual()
+            ):
                 super().on_headers_complete()
                 return
             scope = self.scope
-            scope["method"], scope["path"] = "POST", CREATE_PATH
-            scope["raw_path"], scope["query_string"] = DIRECT_URL, b""
-            create = DirectCreate(self, scope, keep_alive=self.parser.should_keep_alive())
-            self.cycle = self._answered = create
-            create.begin(present)
+            scope["method"], scope["path"] = name, path
+            scope["raw_path"], scope["query_string"] = url, b""
+            direct = DirectRequest(self, scope, keep_alive=self.parser.should_keep_alive())
+            self.cycle = self._answered = direct
+            direct.begin(present)
 
-        def _is_direct(self) -> bool:
-            if self.url != DIRECT_URL or self.parser.get_method() != b"POST":
-                return False
+        def _is_usual(self) -> bool:
             before: Any = self.cycle
             return (
                 (before is None or before.response_complete)
@@ -185,7 +191,7 @@ def direct_protocol(
 
         def on_body(self, body: bytes) -> None:
             cycle = self.cycle
-            if type(cycle) is DirectCreate:
+            if type(cycle) is DirectRequest:
                 self._has_body = True
                 if not cycle.response_complete:
                     cycle.add(body)
@@ -195,7 +201,7 @@ def direct_protocol(
         def on_message_complete(self) -> None:
             super().on_message_complete()
             cycle = self.cycle
-            if type(cycle) is DirectCreate and not cycle.response_complete:
+            if type(cycle) is DirectRequest and not cycle.response_complete:
                 cycle.complete()
 
     return DirectProtocol if frames is None else _welcoming(DirectProtocol, frames)
@@ -205,7 +211,7 @@ def _welcoming(direct: type[Any], frames: Callable[[bytes], asyncio.Protocol | N
     """Return a protocol that lets other nodes in at the beginning of a connection."""
 
     class NodeProtocol(direct):  # type: ignore[misc]
-        """Takes creates from the parser, or hands the connection to what takes frames."""
+        """Takes requests from the parser, or hands the connection to what takes frames."""
 
         _is_begun = False
 

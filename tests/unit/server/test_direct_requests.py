@@ -1,55 +1,15 @@
 """Creates that go past ASGI: the same answers, whatever way the bytes come."""
 
 import asyncio
-import json
-from collections.abc import Awaitable, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
-from uvicorn.server import ServerState
 
-from evenmatch.config.files import load_scenario
-from evenmatch.config.server import ServerLimits, ServerSettings
-from evenmatch.server.http.timeouts import http_protocol
-from evenmatch.server.runtime.games import Games, game
-from evenmatch.server.runtime.recovery import ShardPlan
-from evenmatch.server.runtime.snapshots import SNAPSHOT_EVERY
+from evenmatch.server.runtime.games import Games
+from tests.unit.server.raw_http import GIVE_UP, played
 
-CONFIG = """
-[[queue]]
-name = "duel"
-teams = 2
-players = 1
-policy = "greedy"
-"""
-GIVE_UP = 20.0
 TICKET = b'{"queues":["duel"],"players":[{"id":"%s"}]}'
-
-
-class Wire:
-    """One connection to a server that speaks HTTP."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader = reader
-        self.writer = writer
-
-    def send(self, data: bytes) -> None:
-        self.writer.write(data)
-
-    async def answer(self) -> tuple[int, dict[str, str], Any]:
-        async with asyncio.timeout(GIVE_UP):
-            head = (await self.reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-            status = int(head[0].split(" ")[1])
-            headers = dict(line.lower().split(": ", 1) for line in head[1:] if line)
-            body = await self.reader.readexactly(int(headers.get("content-length", 0)))
-        return status, headers, json.loads(body) if body else None
-
-    async def is_closed(self) -> bool:
-        async with asyncio.timeout(GIVE_UP):
-            return await self.reader.read(1) == b""
 
 
 def post(player: str, *headers: str, body: bytes | None = None, version: str = "1.1") -> bytes:
@@ -58,41 +18,6 @@ def post(player: str, *headers: str, body: bytes | None = None, version: str = "
     if not any(line.startswith("transfer-encoding") for line in lines):
         lines.append(f"content-length: {len(content)}")
     return "\r\n".join([*lines, "", ""]).encode() + content
-
-
-def played(tmp_path: Path, scene: Callable[[Any, Games], Awaitable[None]], **limits: Any) -> None:
-    """Run a scene against a server; the scene gets what opens connections."""
-    config = tmp_path / "duel.toml"
-    config.write_text(CONFIG)
-    settings = ServerSettings(limits=ServerLimits(**limits))
-    plan = ShardPlan(load_scenario(config).queues, settings=settings)
-
-    async def run() -> None:
-        games = Games([game(plan)], snapshot_every=SNAPSHOT_EVERY)
-        await games.start()
-        uv = uvicorn.Config(games.gate, lifespan="off", log_config=None, server_header=False)
-        uv.load()
-        protocol: Any = http_protocol(lambda: games.gate)
-        state = ServerState()
-        loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: protocol(uv, state, {}), "127.0.0.1", 0)
-        port = server.sockets[0].getsockname()[1]
-
-        @asynccontextmanager
-        async def wire() -> Any:
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            try:
-                yield Wire(reader, writer)
-            finally:
-                writer.close()
-
-        try:
-            await scene(wire, games)
-        finally:
-            server.close()
-            await games.stop()
-
-    asyncio.run(run())
 
 
 def test_requests_one_after_the_other_keep_their_connection(tmp_path: Path) -> None:
