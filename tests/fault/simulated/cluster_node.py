@@ -16,7 +16,7 @@ import msgspec
 from uvicorn.server import ServerState
 
 from evenmatch.engine.records import FORMAT
-from evenmatch.errors import JournalCorrupt, MatchmakingError, UnknownMatch
+from evenmatch.errors import JournalCorrupt, UnknownMatch
 from evenmatch.journals.base import Entry, StoredSnapshot, format_of
 from evenmatch.model.shards import shards_of
 from evenmatch.server.cluster.create_routing import CreateRouter
@@ -29,23 +29,17 @@ from evenmatch.server.cluster.seat import SeatPlan
 from evenmatch.server.cluster.tenants import Tenants
 from evenmatch.server.http.responses import (
     Scope,
-    encode,
-    headers_for,
-    headers_of,
-    problem_of,
 )
-from evenmatch.server.http.whole_requests import WholeRequest
 from evenmatch.server.runtime.lease_keeping import Claim
 from evenmatch.server.runtime.serve import ListenOptions, _config
 from evenmatch.server.runtime.services import Services
 from tests.fault.simulated.loop import NodeLoop
 from tests.fault.simulated.network import Network
-from tests.fault.simulated.node import BORN, Hosted, Node, Part, Reply, Request
+from tests.fault.simulated.node import BORN, Hosted, Node
 from tests.fault.simulated.store import Store, StoreJournal
 from tests.fault.simulated.wires import Factory, dialled
 
 KEY = b"the secret of all nodes"
-CREATES = ("POST", "/v1/tickets")
 OLDER = FORMAT - 1
 """The record format of the version before."""
 
@@ -169,28 +163,6 @@ class ClusterNode(Node):
         if self.served is None:
             return []
         return [services for games in self.served.present for services in games.services]
-
-    def _begin(
-        self, loop: NodeLoop, served: Any, request: Request, ways: tuple[Reply, Part | None]
-    ) -> None:
-        if (request.method, request.path) != CREATES:
-            super()._begin(loop, served, request, ways)
-            return
-        scope, answer = request.scope(), partial(_answer, ways[0])
-        try:
-            creates = served.direct_gate.let_in(scope).direct(scope)
-            creates.check(scope)
-        except MatchmakingError as error:
-            status, problem = problem_of(error)
-            answer(status, encode(problem), headers_of(error))
-            return
-        came = WholeRequest(scope, request.body, answer, lambda: False, creates.stopwatch())
-        creates.take(came)
-
-
-def _answer(reply: Reply, status: int, body: bytes, headers: Any) -> None:
-    told = headers_for(status) if headers is None else headers
-    reply(status, {name.decode(): text.decode() for name, text in told}, body)
 
 
 def _wall(network: Network) -> float:

@@ -5,19 +5,22 @@
       `------- kill ---------+-----------------'
 
 The process is the product's own: `Games` with its gate, application, runtime, shard, recovery and
-snapshots. Only the sockets are missing: requests come by ASGI. Whoever watches over the machine
-starts the process again some seconds after it ended.
+snapshots. Only the sockets are missing: requests come past ASGI where they would, else by it.
+Whoever watches over the machine starts the process again some seconds after it ended.
 """
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
 
 from evenmatch.errors import MatchmakingError
 from evenmatch.server.cluster.forwarding import FORWARDED
+from evenmatch.server.http.responses import encode, headers_for, headers_of, problem_of
+from evenmatch.server.http.whole_requests import WholeRequest
 from evenmatch.server.runtime.clock import Clocks
 from evenmatch.server.runtime.games import Game as ServedGame
 from evenmatch.server.runtime.games import Games
@@ -305,7 +308,21 @@ class Node:
     def _begin(
         self, loop: NodeLoop, served: Any, request: Request, ways: tuple[Reply, Part | None]
     ) -> None:
-        loop.create_task(self._serve(served, request, *ways))
+        """Let the process answer, past ASGI where it would."""
+        path, _, query = request.path.partition("?")
+        if query or not served.direct_gate.takes(request.method, path):
+            loop.create_task(self._serve(served, request, *ways))
+            return
+        scope, answer = request.scope(), partial(_answer, ways[0])
+        try:
+            route = served.direct_gate.let_in(scope).direct(scope)
+            route.check(scope)
+        except MatchmakingError as error:
+            status, problem = problem_of(error)
+            answer(status, encode(problem), headers_of(error))
+            return
+        came = WholeRequest(scope, request.body, answer, lambda: False, route.stopwatch())
+        route.take(came)
 
     async def _serve(self, served: Any, request: Request, reply: Reply, part: Part | None) -> None:
         gone = self._open[request.number] = asyncio.Event()
@@ -390,3 +407,9 @@ class Node:
     def carry_back(self, text: bytes, call: Callable[[], object]) -> None:
         """Send an answer to the clients."""
         self.network.carry(self.name, CLIENTS, text, call)
+
+
+def _answer(reply: Reply, status: int, body: bytes, headers: Any) -> None:
+    """Answer a request that came past ASGI."""
+    told = headers_for(status) if headers is None else headers
+    reply(status, {name.decode(): text.decode() for name, text in told}, body)

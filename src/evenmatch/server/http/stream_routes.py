@@ -29,13 +29,14 @@ from evenmatch.server.http.ticket_routes import (
     join_ticket,
     record_of,
     seconds_of,
+    ticket_query,
 )
 from evenmatch.server.runtime.services import Services
 from evenmatch.server.views.feed import events_of
-from evenmatch.server.views.followers import FINAL, Event, Follower, event_of, ticket_state
+from evenmatch.server.views.followers import FINAL, Event, Follower, event_of
 from evenmatch.wire.live import UpdateTicket, update_of
 from evenmatch.wire.matches import FeedPage
-from evenmatch.wire.tickets import Problem, TicketState, decode
+from evenmatch.wire.tickets import Problem, decode
 
 NO_CONTENT = 204
 FEED_PARAMETERS = ("after", "wait")
@@ -178,7 +179,7 @@ class LiveRoutes:
         """Note that a ticket's client is still there."""
         ticket_id = request.path_params["ticket"]
         self._services.presence.seen(ticket_id)
-        return await self._present(ticket_id)
+        return json(await self._runtime.look(ticket_query(self._services, ticket_id)))
 
     async def update(self, request: Request) -> Response:
         """Let a waiting ticket have new facts, without losing its place."""
@@ -189,11 +190,11 @@ class LiveRoutes:
         ticket = None if row is None else row.ticket
         principal = principal_of(request.scope)
         new = update_of(renewable(principal, given, self._accounts))
-        await self._runtime.ask(
-            Update(self._runtime.now(), ticket_id, new.attributes, new.players, strict=True)
-        )
+        now = self._runtime.now()
+        input_ = Update(now, ticket_id, new.attributes, new.players, strict=True)
+        state = await self._runtime.change(input_, ticket_query(self._services, ticket_id))
         remember(principal, given, ticket, self._accounts)
-        return await self._present(ticket_id)
+        return json(state)
 
     async def stream_by_http(self, request: Request) -> Response:
         """Say that the stream is a WebSocket."""
@@ -202,12 +203,3 @@ class LiveRoutes:
         response = json(problem, 426)
         response.headers["upgrade"] = "websocket"
         return response
-
-    async def _present(self, ticket_id: str) -> Response:
-        waits, now = self._services.waits, self._runtime.now()
-
-        def query(engine: Engine) -> TicketState:
-            view = engine.view(ticket_id)
-            return ticket_state(view, now, waits.estimate(engine, ticket_id, now))
-
-        return json(await self._runtime.look(query))

@@ -88,7 +88,7 @@ class Routes:
         check_parameters(request, TICKET_PARAMETERS)
         wait = seconds_of(request, "wait")
         if wait == 0.0:
-            return await self._present(ticket_id)
+            return json(await self._runtime.look(ticket_query(self._services, ticket_id)))
         return await self._await_change(request, ticket_id, wait)
 
     async def _await_change(self, request: Request, ticket_id: str, wait: float) -> Response:
@@ -108,17 +108,7 @@ class Routes:
             services.followers.dismiss(follower)
         if event is not None:
             return Response(event.body, media_type="application/json")
-        return await self._present(ticket_id)
-
-    async def _present(self, ticket_id: str) -> Response:
-        """Return a ticket as it is now, with an estimate of its wait."""
-        waits, now = self._services.waits, self._runtime.now()
-
-        def query(engine: Engine) -> TicketState:
-            view = engine.view(ticket_id)
-            return ticket_state(view, now, waits.estimate(engine, ticket_id, now))
-
-        return json(await self._runtime.look(query))
+        return json(await self._runtime.look(ticket_query(self._services, ticket_id)))
 
     async def cancel_ticket(self, request: Request) -> Response:
         """Take a waiting ticket back."""
@@ -242,6 +232,17 @@ async def _next_state(follower: Follower, wait: float, view: TicketView) -> Even
         event = await follower.next(max(0.0, until - clock()))
         if event is None or (event.name, event.match) != (view.state, view.match):
             return event
+
+
+def ticket_query(services: Services, ticket_id: str) -> Callable[[Engine], TicketState]:
+    """Return a query for a ticket as it is now, with an estimate of its wait."""
+    waits, now = services.waits, services.runtime.now()
+
+    def query(engine: Engine) -> TicketState:
+        view = engine.view(ticket_id)
+        return ticket_state(view, now, waits.estimate(engine, ticket_id, now))
+
+    return query
 
 
 async def join_ticket(services: Services, ticket_id: str, follower: Follower) -> TicketView:
