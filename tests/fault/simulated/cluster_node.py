@@ -19,7 +19,7 @@ from evenmatch.engine.records import FORMAT
 from evenmatch.errors import JournalCorrupt, UnknownMatch
 from evenmatch.journals.base import Entry, StoredSnapshot, format_of
 from evenmatch.model.shards import shards_of
-from evenmatch.server.cluster.create_routing import CreateRouter
+from evenmatch.server.cluster.direct_routing import DirectRouter
 from evenmatch.server.cluster.identity import NodeIdentity, PeerNote
 from evenmatch.server.cluster.node import GamePlan
 from evenmatch.server.cluster.node import Node as ClusterServer
@@ -172,9 +172,9 @@ def _wall(network: Network) -> float:
 @contextmanager
 def fronts_by(clock: Any) -> Iterator[None]:
     """Let what takes creates of a cluster measure them by another clock than the machine's."""
-    before = vars(CreateRouter)["stopwatch"]
-    CreateRouter.stopwatch = staticmethod(clock)  # type: ignore[method-assign]
+    before = vars(DirectRouter)["stopwatch"]
+    DirectRouter.stopwatch = staticmethod(clock)  # type: ignore[method-assign]
     try:
         yield
     finally:
-        CreateRouter.stopwatch = before
+        DirectRouter.stopwatch = before

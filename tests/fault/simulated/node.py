@@ -309,13 +309,13 @@ class Node:
         self, loop: NodeLoop, served: Any, request: Request, ways: tuple[Reply, Part | None]
     ) -> None:
         """Let the process answer, past ASGI where it would."""
-        path, _, query = request.path.partition("?")
-        if query or not served.direct_gate.takes(request.method, path):
+        scope, answer = request.scope(), partial(_answer, ways[0])
+        gate = served.direct_gate
+        if "?" in request.path or not gate.takes(scope):
             loop.create_task(self._serve(served, request, *ways))
             return
-        scope, answer = request.scope(), partial(_answer, ways[0])
         try:
-            route = served.direct_gate.let_in(scope).direct(scope)
+            route = gate.let_in(scope).direct(scope)
             route.check(scope)
         except MatchmakingError as error:
             status, problem = problem_of(error)

@@ -7,9 +7,9 @@ from typing import Any, cast
 import pytest
 
 from evenmatch.errors import JournalUnavailable
-from evenmatch.server.cluster import create_routing
+from evenmatch.server.cluster import direct_routing
 from evenmatch.server.cluster.ask_shards import ask_each_shard, whole_answer
-from evenmatch.server.cluster.create_routing import answer_by_asgi
+from evenmatch.server.cluster.direct_routing import answer_by_asgi
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.http.responses import Asgi, InvalidRequest, Receive, Scope, Send, send_body
 
@@ -94,7 +94,7 @@ def test_create_that_fails_in_a_way_nobody_foresaw_is_answered_and_logged_once(
         def error(self, event: str, **about: object) -> None:
             logged.append(event)
 
-    monkeypatch.setattr(create_routing, "log", Log())
+    monkeypatch.setattr(direct_routing, "log", Log())
     ((status, problem),) = replies(failing)
     assert (status, problem["error"]) == (503, "unavailable")
     assert logged == ["create_failed"]

@@ -17,8 +17,9 @@ from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.queue import Queue
 from evenmatch.model.shards import ShardPart, shards_of
 from evenmatch.server.auth.accounts import Accounts
+from evenmatch.server.auth.principal import NOBODY
 from evenmatch.server.cluster.ask_shards import Serve, whole_answer
-from evenmatch.server.cluster.create_routing import _CreateBody, submit_create
+from evenmatch.server.cluster.direct_routing import DirectRouter, _CreateBody, submit_create
 from evenmatch.server.cluster.forwarding import FORWARDED
 from evenmatch.server.cluster.greetings import ADDRESS_CHECKS, digest_of
 from evenmatch.server.cluster.handover import Handover
@@ -197,6 +198,51 @@ def test_direct_creates_take_bodies_up_to_the_most_that_any_game_takes() -> None
         assert most == [500, 3_000_000]
 
     with_node(scene, small, large)
+
+
+def test_command_goes_past_asgi_where_its_shard_is_here() -> None:
+    asked: list[Any] = []
+    app = App.__new__(App)
+
+    def let_in(scope: Any) -> App:
+        asked.append(scope["path"])
+        return app
+
+    here = SimpleNamespace(gate=SimpleNamespace(takes=lambda scope: True, let_in=let_in))
+    games = {"/v1/matches/s0-m1/accept": here}
+    routes: Any = SimpleNamespace(games_of=lambda scope: games.get(scope["path"]))
+    router = DirectRouter(routes, 1_000)
+
+    def scope(method: str, path: str) -> dict[str, Any]:
+        return {"type": "http", "method": method, "path": path, "headers": []}
+
+    own, other = (scope("POST", f"/v1/matches/{each}/accept") for each in ("s0-m1", "s1-m1"))
+    assert (router.takes(own), router.takes(other)) == (True, False)
+    # Who that is, the gate of the shard says; a create has its shard looked up first.
+    assert router.let_in(own) is app
+    assert asked == ["/v1/matches/s0-m1/accept"]
+    assert "principal" not in own
+    create = scope("POST", "/v1/tickets")
+    assert router.takes(create)
+    assert router.let_in(create) is router
+    assert create["principal"] is NOBODY
+    assert not router.takes(scope("PUT", "/v1/tickets"))
+
+
+def test_id_in_a_path_says_the_shard_of_a_request() -> None:
+    router = game_of_two_shards(nobody_serves, Queue("a"), Queue("b", group="other"))
+    seats = list(router._seats)
+    first, second = (each.claim.shard for each in seats)
+    for kind in ("matches", "tickets", "allocations"):
+        assert router.seat_of_id(f"/v1/{kind}/{second}-7/accept") is seats[1]
+        assert router.seat_of_id(f"/v1/{kind}/{first}-7/accept") is seats[0]
+    assert router.seat_of_id("/v1/matches/chosen/accept") is seats[0]
+    for path in ("/v1/queues/a/pause", "/v1/matches", "/", "/dashboard/matches/s0-m1"):
+        assert router.seat_of_id(path) is None
+
+
+async def nobody_serves(seat: Seat, scope: Any, receive: Any, send: Any) -> None:
+    del seat, scope, receive, send
 
 
 JSON_CALL = (b"x-amz-target", b"GameLift.StartMatchmaking")

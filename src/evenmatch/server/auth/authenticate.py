@@ -72,9 +72,9 @@ def _ignore(reason: str) -> None:
     """Take note of nothing."""
 
 
-def _never(method: str, path: str) -> bool:
+def _never(scope: Scope) -> bool:
     """Answer no request past ASGI."""
-    del method, path
+    del scope
     return False
 
 
@@ -95,7 +95,7 @@ class GameEntrance(msgspec.Struct, frozen=True):
     keys_changed: Callable[[], None] = lambda: None
     is_unready: Callable[[], bool] = lambda: False
     turned_away: Callable[[str], None] = _ignore
-    takes: Callable[[str, str], bool] = _never
+    takes: Callable[[Scope], bool] = _never
 
 
 class VerifiedCredential(msgspec.Struct, frozen=True, gc=False):
@@ -166,9 +166,9 @@ class Authenticator:
             return
         await app(scope, receive, send)
 
-    def takes(self, method: str, path: str) -> bool:
+    def takes(self, scope: Scope) -> bool:
         """Return whether a request can be answered past ASGI; each game answers the same."""
-        return self._entrances[0].takes(method, path)
+        return self._entrances[0].takes(scope)
 
     def let_in(self, scope: Scope) -> Asgi:
         """Name the caller of a request, and return the application of their game.

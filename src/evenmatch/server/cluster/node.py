@@ -19,7 +19,7 @@ from evenmatch.journals.base import Journal
 from evenmatch.model.queue import Queue
 from evenmatch.model.shards import ShardPart
 from evenmatch.server.auth.authenticate import LOOK_EVERY, Authenticator
-from evenmatch.server.cluster.create_routing import CreateRouter, FrameResponder
+from evenmatch.server.cluster.direct_routing import DirectRouter, FrameResponder
 from evenmatch.server.cluster.forwarding import FORWARDED, OWNER
 from evenmatch.server.cluster.frames import FrameLink, FrameServer
 from evenmatch.server.cluster.greetings import Greetings, digest_of
@@ -125,7 +125,7 @@ class Node:
         self._handover = Handover(identity, self._seats, self._greetings)
         self._peers = Peers(identity, lambda: self._owners)
         self._servers: dict[FrameServer, None] = {}
-        self._front = CreateRouter(self, max(self._most.values()))
+        self._front = DirectRouter(self, max(self._most.values()))
         self._frame_owner = FrameResponder(self._seats.get, self._answer_frame)
         self._ended = asyncio.Event()
         self._is_leaving = False
@@ -236,7 +236,7 @@ class Node:
         return [games for seat in self._seats.values() if (games := seat.present) is not None]
 
     @property
-    def direct_gate(self) -> Authenticator | CreateRouter:
+    def direct_gate(self) -> Authenticator | DirectRouter:
         """Return who lets requests in past ASGI."""
         if len(self._seats) == 1 and (games := next(iter(self._seats.values())).present):
             return games.gate
@@ -255,11 +255,16 @@ class Node:
         self._servers[server] = None
         return server
 
-    # The ways of creates
+    # The ways of creates and commands
 
     def seat_of(self, scope: Scope, body: bytes) -> Seat | None:
         """Return the shard of a create, None if it belongs to several."""
         return self._routers[self._tenants.of(scope)].seat_of_create(body)
+
+    def games_of(self, scope: Scope) -> Games | None:
+        """Return what answers a request that names a ticket or match; None if that is elsewhere."""
+        seat = self._routers[self._tenants.of(scope)].seat_of_id(scope["path"])
+        return None if seat is None else seat.present
 
     def link_to(self, seat: Seat) -> FrameLink | None:
         """Return a connection for frames to the owner of a shard, None while there is none."""

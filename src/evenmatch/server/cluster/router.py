@@ -179,17 +179,23 @@ class GameRouter:
         )
         await codec.refusal(service_error_of(error))(scope, receive, send)
 
+    def seat_of_id(self, path: str) -> Seat | None:
+        """Return the shard of the ticket or match that a path names; None if it names none."""
+        parts = path.split("/")
+        if len(parts) > 3 and parts[1] == "v1" and parts[2] in BY_ID:
+            # An id that GameLift's clients chose names no shard.
+            return self._by_shard.get(shard_of(parts[3]), self._by_shard[FIRST])
+        return None
+
     def _seat_of(self, path: str, scope: Scope) -> Seat:
         """Return the shard of a request that is about one; any knows what is wrong with it."""
         parts = path.split("/")
         if parts[:3] == ["", "v1", "dashboard"] and parts[3:4] == ["matches"]:
-            parts = ["", "v1", *parts[3:]]
-        if len(parts) > 3 and parts[1] == "v1":
-            if parts[2] in BY_ID:
-                # An id that GameLift's clients chose names no shard.
-                return self._by_shard.get(shard_of(parts[3]), self._by_shard[FIRST])
-            if parts[2] == "queues":
-                return self._part(self._by_queue.get(unquote(parts[3]), (self._first,)), scope)
+            path = "/".join(["", "v1", *parts[3:]])
+        if (seat := self.seat_of_id(path)) is not None:
+            return seat
+        if len(parts) > 3 and parts[1:3] == ["v1", "queues"]:
+            return self._part(self._by_queue.get(unquote(parts[3]), (self._first,)), scope)
         if scope["query_string"]:
             named = parse_qs(scope["query_string"].decode("latin-1")).get("queue", [""])[0]
             return self._part(self._by_queue.get(named, (self._first,)), scope)

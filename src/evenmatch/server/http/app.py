@@ -91,11 +91,11 @@ class App:
         else:
             await self._quiet(scope, receive, send)
 
-    def takes(self, method: str, path: str) -> bool:
+    def takes(self, scope: Scope) -> bool:
         """Return whether a request can be answered past ASGI."""
-        if path == CREATE_PATH:
-            return method == "POST"
-        found = self._routes.find(method, path)
+        if scope["path"] == CREATE_PATH:
+            return bool(scope["method"] == "POST")
+        found = self._routes.find(scope["method"], scope["path"])
         return found is not None and found[0].direct is not None
 
     def direct(self, scope: Scope) -> DirectRoute:

@@ -163,24 +163,23 @@ def direct_protocol(
         """Takes creates and commands from the parser; everything else as before."""
 
         def on_headers_complete(self) -> None:
-            method, url = self.parser.get_method(), self.url
-            present = gate() if method in METHODS and PLAIN_PATH(url) else None
-            if (
-                present is None
-                or not present.takes(name := method.decode(), path := url.decode())
-                or not self._is_usual()
-            ):
+            present = gate() if self._is_usual() else None
+            if present is None or not present.takes(scope := self.scope):
                 super().on_headers_complete()
                 return
-            scope = self.scope
-            scope["method"], scope["path"] = name, path
-            scope["raw_path"], scope["query_string"] = url, b""
             direct = DirectRequest(self, scope, keep_alive=self.parser.should_keep_alive())
             self.cycle = self._answered = direct
             direct.begin(present)
 
         def _is_usual(self) -> bool:
+            """Return whether a request may come this way; then its scope says what it is."""
+            method, url = self.parser.get_method(), self.url
             before: Any = self.cycle
+            if method not in METHODS or PLAIN_PATH(url) is None:
+                return False
+            scope = self.scope
+            scope["method"], scope["path"] = method.decode(), url.decode()
+            scope["raw_path"], scope["query_string"] = url, b""
             return (
                 (before is None or before.response_complete)
                 and not self.expect_100_continue

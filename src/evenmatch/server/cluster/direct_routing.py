@@ -1,8 +1,8 @@
-"""Routes creates at a node of a cluster: to a shard that is here, or in frames to its owner.
+"""Routes requests past ASGI at a node of a cluster, in the place of the gate of a server alone.
 
-A `CreateRouter` takes creates past ASGI, in the place that a game's gate has on a server alone. It
-judges no caller: the gate of the shard does, on whichever node that is. A create that cannot go
-this way takes the longer one over ASGI, as all other requests do.
+A create goes to its shard here, or in a frame to its owner; a command goes this way where its shard
+is here. The `DirectRouter` judges no caller: the gate of the shard does, on whichever node that is.
+What cannot go this way takes the longer one over ASGI, as all other requests do.
 """
 
 from __future__ import annotations
@@ -54,6 +54,10 @@ class RequestRoutes(Protocol):
         """Return the shard of a create, None if it is unknown or there are several."""
         ...
 
+    def games_of(self, scope: Scope) -> Games | None:
+        """Return what answers a request that names a ticket or match; None if that is elsewhere."""
+        ...
+
     def link_to(self, seat: Seat) -> FrameLink | None:
         """Return a connection to the owner, None if there is none now."""
         ...
@@ -63,8 +67,8 @@ class RequestRoutes(Protocol):
         ...
 
 
-class CreateRouter:
-    """Sends each create to the shard that it is about.
+class DirectRouter:
+    """Sends each request to the shard that it is about.
 
     Args:
         routes: Those of the node.
@@ -79,16 +83,25 @@ class CreateRouter:
         self.body_bytes_max = body_bytes_max
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def let_in(self, scope: Scope) -> CreateRouter:
-        """Let everybody come this far."""
-        scope["principal"] = NOBODY
-        return self
+    def takes(self, scope: Scope) -> bool:
+        """Return whether a request creates tickets, or is a command for a shard that is here."""
+        if scope["path"] == CREATE_PATH:
+            return bool(scope["method"] == "POST")
+        games = self._routes.games_of(scope)
+        return games is not None and games.gate.takes(scope)
 
-    def takes(self, method: str, path: str) -> bool:
-        """Return whether a request creates tickets; only they go this way."""
-        return path == CREATE_PATH and method == "POST"
+    def let_in(self, scope: Scope) -> DirectRouter | App:
+        """Let everybody come this far who creates tickets; of others the shard's gate knows."""
+        if scope["path"] == CREATE_PATH:
+            scope["principal"] = NOBODY
+            return self
+        games = self._routes.games_of(scope)
+        assert games is not None
+        app = games.gate.let_in(scope)
+        assert isinstance(app, App)
+        return app
 
-    def direct(self, scope: Scope) -> CreateRouter:
+    def direct(self, scope: Scope) -> DirectRouter:
         """Return what takes creates."""
         del scope
         return self
@@ -219,7 +232,7 @@ class FrameResponder:
             return
         try:
             create = _CreateBody(
-                frame.body, reply, lambda: server.is_lost, CreateRouter.stopwatch()
+                frame.body, reply, lambda: server.is_lost, DirectRouter.stopwatch()
             )
             submit_create(games, scope, create)
         except MatchmakingError as error:
