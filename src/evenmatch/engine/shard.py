@@ -42,17 +42,19 @@ LATE_LEAST = 0.1
 class Answer(msgspec.Struct, frozen=True):
     """The answer to a caller: a value, or the error that says why there is none.
 
+    Only a look at the engine has other errors than those of the package.
+
     It may be part of a cycle, since an error knows the frames that it came through; so the garbage
     collector knows it, unlike other values.
 
     For `Enqueue` the value is a tuple of `TicketView | Refused` in the order of the request, for
-    `Cancel` a `TicketView`, for `Configure` its record, for a read what the query returned,
-    otherwise None.
+    `Cancel` a `TicketView`, for `Configure` its record, for a read, or an input with a `look`, what
+    that returned, otherwise None.
     """
 
     to: Any
     value: Any = None
-    error: MatchmakingError | None = None
+    error: Exception | None = None
 
 
 class Push(msgspec.Struct, frozen=True, gc=False):
@@ -106,8 +108,19 @@ class Shard:
         """Return whether records wait to be taken to the journal."""
         return bool(self._records)
 
-    def handle(self, input_: Input, /, answer_to: Any = None) -> list[Effect]:
+    def handle(
+        self,
+        input_: Input,
+        /,
+        answer_to: Any = None,
+        look: Callable[[Engine], Any] | None = None,
+    ) -> list[Effect]:
         """Hand an input to the engine, after every timer that was due before it.
+
+        Args:
+            input_: The input.
+            answer_to: Who asks.
+            look: Finds the answer's value in the engine right after the input.
 
         Returns:
             Effects that nothing holds back (most come from `acknowledge`).
@@ -120,7 +133,7 @@ class Shard:
             return [Answer(answer_to, error=Overloaded("the journal is behind; try again later"))]
         self._catch_up(input_)
         if not isinstance(input_, Advance):
-            self._answer(input_, answer_to)
+            self._answer(input_, answer_to, look)
         jobs = self.engine.take_jobs()
         return [*map(Solve, jobs), *self._released()] if jobs else self._released()
 
@@ -128,15 +141,23 @@ class Shard:
         """Report that a job raised; its queue makes no more matches."""
         self.engine.fail_job(running, error)
 
-    def _answer(self, input_: Input, answer_to: Any) -> None:
+    def _answer(self, input_: Input, answer_to: Any, look: Callable[[Engine], Any] | None) -> None:
         try:
             value = self.answered_before(input_)
             if value is None:
-                value = self._value(input_, self._step(input_))
+                record = self._step(input_)
+                value = self._value(input_, record) if look is None else None
         except MatchmakingError as error:
             self._hold(Answer(answer_to, error=error))
         else:
-            self._hold(Answer(answer_to, value))
+            self._hold(Answer(answer_to, value) if look is None else self._seen(look, answer_to))
+
+    def _seen(self, query: Callable[[Engine], Any], answer_to: Any) -> Answer:
+        """Return the answer of a query; whatever error it meets is for whoever asked."""
+        try:
+            return Answer(answer_to, query(self.engine))
+        except Exception as error:  # noqa: BLE001
+            return Answer(answer_to, error=error)
 
     def read(self, query: Callable[[Engine], Any], answer_to: Any = None) -> list[Effect]:
         """Look at the engine now; the answer waits until all decided so far is durable."""
@@ -144,10 +165,7 @@ class Shard:
             return [Answer(answer_to, error=JournalUnavailable("this shard has stopped"))]
         if len(self._effects) >= self.pending_max:
             return [Answer(answer_to, error=Overloaded("the journal is behind; try again later"))]
-        try:
-            self._hold(Answer(answer_to, query(self.engine)))
-        except MatchmakingError as error:
-            self._hold(Answer(answer_to, error=error))
+        self._hold(self._seen(query, answer_to))
         return self._released()
 
     def take_records(self, most: int = RECORDS_PER_COMMIT) -> list[Record]:

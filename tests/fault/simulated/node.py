@@ -19,7 +19,7 @@ import msgspec
 
 from evenmatch.errors import MatchmakingError
 from evenmatch.server.cluster.forwarding import FORWARDED
-from evenmatch.server.http.responses import encode, headers_for, headers_of, problem_of
+from evenmatch.server.http.responses import answer_of, headers_for
 from evenmatch.server.http.whole_requests import WholeRequest
 from evenmatch.server.runtime.clock import Clocks
 from evenmatch.server.runtime.games import Game as ServedGame
@@ -310,16 +310,15 @@ class Node:
     ) -> None:
         """Let the process answer, past ASGI where it would."""
         scope, answer = request.scope(), partial(_answer, ways[0])
-        gate = served.direct_gate
-        if "?" in request.path or not gate.takes(scope):
+        way = None if "?" in request.path else served.direct_gate.way_of(scope)
+        if way is None:
             loop.create_task(self._serve(served, request, *ways))
             return
         try:
-            route = gate.let_in(scope).direct(scope)
+            route = way.let_in(scope).direct(scope)
             route.check(scope)
         except MatchmakingError as error:
-            status, problem = problem_of(error)
-            answer(status, encode(problem), headers_of(error))
+            answer(*answer_of(error))
             return
         came = WholeRequest(scope, request.body, answer, lambda: False, route.stopwatch())
         route.take(came)

@@ -32,8 +32,8 @@ class Planted(msgspec.Struct, frozen=True):
 
 
 def _answers_at_once(before: Callable[..., Any]) -> Callable[..., Any]:
-    def handle(self: Any, given: Any, answer_to: Any = None) -> Any:
-        effects = before(self, given, answer_to)
+    def handle(self: Any, *given: Any) -> Any:
+        effects = before(self, *given)
         # The gate stands open for a moment, so that all goes out that waits for the journal.
         durable, self._durable = self._durable, self._decided
         effects += self._released()

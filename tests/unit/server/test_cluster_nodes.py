@@ -200,33 +200,23 @@ def test_direct_creates_take_bodies_up_to_the_most_that_any_game_takes() -> None
     with_node(scene, small, large)
 
 
-def test_command_goes_past_asgi_where_its_shard_is_here() -> None:
-    asked: list[Any] = []
-    app = App.__new__(App)
-
-    def let_in(scope: Any) -> App:
-        asked.append(scope["path"])
-        return app
-
-    here = SimpleNamespace(gate=SimpleNamespace(takes=lambda scope: True, let_in=let_in))
-    games = {"/v1/matches/s0-m1/accept": here}
-    routes: Any = SimpleNamespace(games_of=lambda scope: games.get(scope["path"]))
+def test_input_goes_past_asgi_where_its_shard_is_here() -> None:
+    gate: Any = SimpleNamespace(way_of=lambda scope: gate)
+    here = {"/v1/matches/s0-m1/accept": SimpleNamespace(gate=gate)}
+    routes: Any = SimpleNamespace(games_of=lambda scope: here.get(scope["path"]))
     router = DirectRouter(routes, 1_000)
 
     def scope(method: str, path: str) -> dict[str, Any]:
         return {"type": "http", "method": method, "path": path, "headers": []}
 
-    own, other = (scope("POST", f"/v1/matches/{each}/accept") for each in ("s0-m1", "s1-m1"))
-    assert (router.takes(own), router.takes(other)) == (True, False)
-    # Who that is, the gate of the shard says; a create has its shard looked up first.
-    assert router.let_in(own) is app
-    assert asked == ["/v1/matches/s0-m1/accept"]
-    assert "principal" not in own
+    # Who asks, the gate of the shard says; a create has its shard looked up first.
+    assert router.way_of(scope("POST", "/v1/matches/s0-m1/accept")) is gate
+    assert router.way_of(scope("POST", "/v1/matches/s1-m1/accept")) is None
+    assert router.way_of(scope("PUT", "/v1/tickets")) is None
     create = scope("POST", "/v1/tickets")
-    assert router.takes(create)
+    assert router.way_of(create) is router
     assert router.let_in(create) is router
     assert create["principal"] is NOBODY
-    assert not router.takes(scope("PUT", "/v1/tickets"))
 
 
 def test_id_in_a_path_says_the_shard_of_a_request() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import io
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import msgspec
 import pytest
@@ -236,9 +237,9 @@ def test_giving_time_that_is_a_stall_itself_comes_to_an_end() -> None:
         await world.enter("one", "other")
         handle = world.runtime.shard.handle
 
-        def slowly(given: Input, to: object = None) -> list[Effect]:
+        def slowly(given: Input, *more: Any) -> list[Effect]:
             world.be_away(0.4 if isinstance(given, Prolong) else 0.0)
-            return handle(given, to)
+            return handle(given, *more)
 
         world.runtime.shard.handle = slowly  # type: ignore[method-assign]
         world.be_away(0.2)

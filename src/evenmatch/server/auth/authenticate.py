@@ -166,9 +166,9 @@ class Authenticator:
             return
         await app(scope, receive, send)
 
-    def takes(self, scope: Scope) -> bool:
-        """Return whether a request can be answered past ASGI; each game answers the same."""
-        return self._entrances[0].takes(scope)
+    def way_of(self, scope: Scope) -> Authenticator | None:
+        """Return who lets a request in past ASGI; None if it has to go by it, in any game."""
+        return self if self._entrances[0].takes(scope) else None
 
     def let_in(self, scope: Scope) -> Asgi:
         """Name the caller of a request, and return the application of their game.

@@ -24,7 +24,7 @@ from evenmatch.server.auth.principal import (
     principal_of,
     unknown_credential,
 )
-from evenmatch.server.http.commands import CommandRoute
+from evenmatch.server.http.input_routes import InputRoute
 from evenmatch.server.http.operation import WEBSOCKET, Operation, Server
 from evenmatch.server.http.responses import Asgi, Message, Receive, Scope, Send, problem_of
 from evenmatch.server.http.routing import GuardedRoute, asgi_of
@@ -183,20 +183,20 @@ def _query_of(scope: Scope) -> dict[str, list[str]]:
     return parse_qs(query, keep_blank_values=True, errors="replace")
 
 
-class GuardedCommand:
-    """A command behind its guard, for requests that come past ASGI.
+class GuardedInputRoute:
+    """A route of inputs behind its guard, for requests that come past ASGI.
 
     Args:
-        guard: It.
-        command: What it guards.
+        guard: Lets in only whom the route's row allows.
+        route: What it guards.
     """
 
-    def __init__(self, guard: Authorizer, command: CommandRoute) -> None:
+    def __init__(self, guard: Authorizer, route: InputRoute) -> None:
         self._guard = guard
-        self._command = command
-        self.advice = command.advice
-        self.body_bytes_max = command.body_bytes_max
-        self.stopwatch = command.stopwatch
+        self._route = route
+        self.advice = route.advice
+        self.body_bytes_max = route.body_bytes_max
+        self.stopwatch = route.stopwatch
 
     def check(self, scope: Scope) -> None:
         """Refuse a request before its body is here.
@@ -205,15 +205,19 @@ class GuardedCommand:
             MatchmakingError: Its caller may not do that, or its body is too large.
         """
         self._guard.check(scope)
-        self._command.check(scope)
+        self._route.check(scope)
 
     def take(self, request: WholeRequest) -> None:
         """Take a request that was checked."""
-        self._command.take(request)
+        self._route.take(request)
 
     def refuse(self, request: WholeRequest, error: MatchmakingError) -> None:
-        """Answer a request with what is wrong."""
-        self._command.refuse(request, error)
+        """Answer a request with what is wrong with it."""
+        self._route.refuse(request, error)
+
+    def fail(self, request: WholeRequest, error: Exception) -> None:
+        """Answer a request that met an unexpected error."""
+        self._route.fail(request, error)
 
 
 def guarded(operation: Operation, server: Server) -> GuardedRoute:
@@ -222,6 +226,6 @@ def guarded(operation: Operation, server: Server) -> GuardedRoute:
     guard = Authorizer(operation, app, server.services.runtime, server.accounts)
     direct = None
     # What goes to the audit log goes the long way.
-    if isinstance(app, CommandRoute) and not operation.is_audited:
-        direct = GuardedCommand(guard, app)
+    if isinstance(app, InputRoute) and not operation.is_audited:
+        direct = GuardedInputRoute(guard, app)
     return GuardedRoute(operation.method, operation.path, guard, direct)

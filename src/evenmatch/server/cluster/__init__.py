@@ -3,7 +3,7 @@
 `identity` names a node and signs what it hands on. `seat` is one shard at one node: asked for,
 recovered, answered for, handed over. `node` has the seats, `greetings` tell it of the other
 `members`, and `handover` gives shards away when it stops, and until all nodes hold about the same
-number. `direct_routing` routes single creates, and commands of shards that are here, without going
+number. `direct_routing` routes single creates, and inputs of shards that are here, without going
 through ASGI; `router` finds the shard of every other request. A request about several shards goes
 to each of them (`ask_shards`), and `joined_answers`, `configurations` and `sharded_sockets` join
 their answers into one. `forwarding` and `socket_relay` hand requests on to the owner; creates go in

@@ -1,8 +1,8 @@
 """Routes requests past ASGI at a node of a cluster, in the place of the gate of a server alone.
 
-A create goes to its shard here, or in a frame to its owner; a command goes this way where its shard
-is here. The `DirectRouter` judges no caller: the gate of the shard does, on whichever node that is.
-What cannot go this way takes the longer one over ASGI, as all other requests do.
+A create goes to its shard here, or in a frame to its owner; an input about a ticket or match goes
+this way where its shard is here. The `DirectRouter` judges no caller: the gate of the shard does,
+on whichever node that is. What cannot go this way takes the longer one over ASGI.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
 
 from evenmatch.errors import JournalUnavailable, MatchmakingError
+from evenmatch.server.auth.authenticate import Authenticator
 from evenmatch.server.auth.principal import NOBODY
 from evenmatch.server.cluster.ask_shards import whole_answer
 from evenmatch.server.cluster.forwarding import OWNER, UNKNOWN
@@ -31,20 +32,17 @@ from evenmatch.server.http.responses import (
     Receive,
     Scope,
     Send,
+    answer_of,
     check_length,
-    encode,
-    headers_of,
-    problem_of,
     too_large,
 )
-from evenmatch.server.http.whole_requests import WholeRequest
+from evenmatch.server.http.whole_requests import Reply, WholeRequest
 from evenmatch.server.runtime.clock import Clocks
 from evenmatch.server.runtime.games import Games
 from evenmatch.server.runtime.logs import log
 
 FRAMED_BYTES_MAX = FRAME_BYTES_MAX // 2
 """Bytes of a body that goes in a frame, with its headers; larger ones go the longer way."""
-LATER: Headers = [(b"content-type", b"application/json"), (b"retry-after", b"1")]
 
 
 class RequestRoutes(Protocol):
@@ -83,23 +81,20 @@ class DirectRouter:
         self.body_bytes_max = body_bytes_max
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def takes(self, scope: Scope) -> bool:
-        """Return whether a request creates tickets, or is a command for a shard that is here."""
-        if scope["path"] == CREATE_PATH:
-            return bool(scope["method"] == "POST")
-        games = self._routes.games_of(scope)
-        return games is not None and games.gate.takes(scope)
+    def way_of(self, scope: Scope) -> DirectRouter | Authenticator | None:
+        """Return who lets a request in past ASGI; None if it has to go by it.
 
-    def let_in(self, scope: Scope) -> DirectRouter | App:
-        """Let everybody come this far who creates tickets; of others the shard's gate knows."""
+        Of an input about a ticket or match, that is the gate of its shard, if the shard is here.
+        """
         if scope["path"] == CREATE_PATH:
-            scope["principal"] = NOBODY
-            return self
+            return self if scope["method"] == "POST" else None
         games = self._routes.games_of(scope)
-        assert games is not None
-        app = games.gate.let_in(scope)
-        assert isinstance(app, App)
-        return app
+        return None if games is None else games.gate.way_of(scope)
+
+    def let_in(self, scope: Scope) -> DirectRouter:
+        """Let everybody come this far."""
+        scope["principal"] = NOBODY
+        return self
 
     def direct(self, scope: Scope) -> DirectRouter:
         """Return what takes creates."""
@@ -115,9 +110,13 @@ class DirectRouter:
         check_length(scope, self.body_bytes_max, ADVICE)
 
     def refuse(self, request: WholeRequest, error: MatchmakingError) -> None:
-        """Answer a request with an error."""
-        status, problem = problem_of(error)
-        request.reply(status, encode(problem), headers_of(error))
+        """Answer a request with what is wrong with it."""
+        request.reply(*answer_of(error))
+
+    def fail(self, request: WholeRequest, error: Exception) -> None:
+        """Answer a request that met an unexpected error."""
+        log.error("create_failed", error=repr(error), exc_info=error)
+        request.reply(*answer_of(JournalUnavailable(UNKNOWN)))
 
     def take(self, request: WholeRequest) -> None:
         """Take a request whose body is complete."""
@@ -147,8 +146,7 @@ class DirectRouter:
 
     def _done(self, request: WholeRequest, answer: AnswerFrame | None) -> None:
         if answer is None:
-            _, problem = problem_of(JournalUnavailable(UNKNOWN))
-            request.reply(503, encode(problem), LATER)
+            request.reply(*answer_of(JournalUnavailable(UNKNOWN)))
         elif answer.headers is not None and any(name == OWNER for name, _ in answer.headers):
             # It was not taken there; the longer way finds the owner.
             self._route_elsewhere(request)
@@ -166,7 +164,7 @@ class _CreateBody(NamedTuple):
     """A request without its scope."""
 
     body: bytes
-    reply: Callable[[int, bytes, Headers | None], None]
+    reply: Reply
     is_gone: Callable[[], bool]
     began: float
 
@@ -236,8 +234,7 @@ class FrameResponder:
             )
             submit_create(games, scope, create)
         except MatchmakingError as error:
-            status, problem = problem_of(error)
-            reply(status, encode(problem), headers_of(error))
+            reply(*answer_of(error))
 
 
 def start_task(tasks: set[asyncio.Task[None]], work: Awaitable[None]) -> None:
@@ -247,9 +244,7 @@ def start_task(tasks: set[asyncio.Task[None]], work: Awaitable[None]) -> None:
     task.add_done_callback(tasks.discard)
 
 
-async def answer_by_asgi(
-    app: Asgi, scope: Scope, body: bytes, reply: Callable[[int, bytes, Headers | None], None]
-) -> None:
+async def answer_by_asgi(app: Asgi, scope: Scope, body: bytes, reply: Reply) -> None:
     """Answer over ASGI a request whose body has already arrived, whatever happens on the way.
 
     Nobody waits for this task: an error that left it would leave the client without an answer.
@@ -257,11 +252,9 @@ async def answer_by_asgi(
     try:
         status, headers, answer = await whole_answer(app, scope, body)
     except MatchmakingError as error:
-        status, problem = problem_of(error)
-        reply(status, encode(problem), headers_of(error))
+        reply(*answer_of(error))
     except Exception as error:  # noqa: BLE001
         log.error("create_failed", error=repr(error), exc_info=error)
-        _, problem = problem_of(JournalUnavailable(UNKNOWN))
-        reply(503, encode(problem), LATER)
+        reply(*answer_of(JournalUnavailable(UNKNOWN)))
     else:
         reply(status, answer, list(headers))

@@ -255,7 +255,7 @@ class Node:
         self._servers[server] = None
         return server
 
-    # The ways of creates and commands
+    # The ways past ASGI
 
     def seat_of(self, scope: Scope, body: bytes) -> Seat | None:
         """Return the shard of a create, None if it belongs to several."""

@@ -1,8 +1,8 @@
 """The ASGI application: which handler answers which request, and what becomes of errors.
 
-Creating tickets has a way of its own; everything else is a route of the table. Creates and commands
-also come past ASGI (`direct_requests`). Whatever goes wrong, a client gets a status, a code and a
-sentence, never a traceback.
+Creating tickets has a way of its own; everything else is a route of the table. Creates, and the
+inputs of `input_routes`, also come past ASGI (`direct_requests`). Whatever goes wrong, a client
+gets a status, a code and a sentence, never a traceback.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class App:
             await self._quiet(scope, receive, send)
 
     def takes(self, scope: Scope) -> bool:
-        """Return whether a request can be answered past ASGI."""
+        """Return whether it can answer a request past ASGI."""
         if scope["path"] == CREATE_PATH:
             return bool(scope["method"] == "POST")
         found = self._routes.find(scope["method"], scope["path"])

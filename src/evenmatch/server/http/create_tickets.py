@@ -31,12 +31,12 @@ from evenmatch.server.http.responses import (
     Receive,
     Scope,
     Send,
+    answer_of,
     check_length,
     encode,
     give_up_on,
     header,
     headers_for,
-    headers_of,
     internal_problem,
     problem_of,
     read_body,
@@ -121,9 +121,13 @@ class CreateTickets:
         self._step(request, self._enter)
 
     def refuse(self, request: WholeRequest, error: MatchmakingError) -> None:
-        """Answer a request with what is wrong."""
-        status, problem = problem_of(error)
-        self._reply(request, (status, encode(problem), headers_of(error)))
+        """Answer a request with what is wrong with it."""
+        self._reply(request, answer_of(error))
+
+    def fail(self, request: WholeRequest, error: Exception) -> None:
+        """Answer a request that met an unexpected error."""
+        self._metrics.unexpected(error, "POST /v1/tickets")
+        self._reply(request, (500, internal_problem(), None))
 
     def _step(self, request: WholeRequest, step: Callable[..., None], *given: Any) -> None:
         """Do one step of a request; whatever goes wrong is its answer."""
@@ -134,8 +138,7 @@ class CreateTickets:
             # One error may be that of many: the frames that it passed hold their requests.
             error.__traceback__ = None
         except Exception as error:  # noqa: BLE001
-            self._metrics.unexpected(error, "POST /v1/tickets")
-            self._reply(request, (500, internal_problem(), None))
+            self.fail(request, error)
 
     def _reply(self, request: WholeRequest, answer: EncodedAnswer) -> None:
         request.reply(*answer)

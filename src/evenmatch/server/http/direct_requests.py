@@ -1,10 +1,10 @@
-"""Creates and commands past ASGI: from the parser to the engine, from the commit to the socket.
+"""Requests past ASGI: from the parser to the engine, and from the commit to the socket.
 
-No task, no future, no messages: such a request is decided upon as soon as its last byte is here,
-and its answer is one write when its record is durable. Who calls is asked at the same gate as for
-every other request. What is out of the ordinary goes the long way: requests of web pages, those
-that another node hands on, those behind another request on their connection, and those that ask
-first whether to send their body.
+No task, no future, no messages: a request that hands in an input is decided upon as soon as its
+last byte is here, and its answer is one write when its record is durable. Who calls is asked at the
+same gate as for every other request. What is out of the ordinary goes the long way: requests of web
+pages, those that another node hands on, those that are signed, those behind another request or
+unread answers on their connection, and those that ask first whether to send their body.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
-from operator import itemgetter
 from typing import Any, Protocol
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from evenmatch.errors import MatchmakingError
+from evenmatch.server.auth.signatures import is_signed
 from evenmatch.server.cluster.frames import MAGIC, WELCOME
 from evenmatch.server.http.responses import (
     Headers,
     Scope,
-    encode,
+    answer_of,
     headers_for,
-    headers_of,
-    problem_of,
+    internal_problem,
     too_large,
 )
 from evenmatch.server.http.whole_requests import DirectRoute, WholeRequest
+from evenmatch.server.runtime.logs import log
 
 METHODS = frozenset({b"POST", b"PUT"})
 PLAIN_PATH = re.compile(rb"/v1/[A-Za-z0-9._~:/-]+").fullmatch
@@ -37,7 +37,9 @@ UNUSUAL = frozenset({b"origin", b"evenmatch-forwarded"})
 """Headers of web pages, and of other nodes that hand a request on."""
 
 
-_name_of = itemgetter(0)
+def _is_unusual(header: tuple[bytes, bytes]) -> bool:
+    name, value = header
+    return name in UNUSUAL or (name == b"authorization" and is_signed(value))
 
 
 class ParserConnection(Protocol):
@@ -90,13 +92,19 @@ class DirectRequest:
             route: DirectRoute = gate.let_in(scope).direct(scope)
             self._route = route
         except MatchmakingError as error:
-            status, problem = problem_of(error)
-            self.reply(status, encode(problem), headers_of(error))
+            self.reply(*answer_of(error))
+            return
+        except Exception as error:  # noqa: BLE001
+            # It must not reach the parser, which would take it for a malformed request.
+            log.error("unexpected_error", route="gate", error=repr(error), exc_info=error)
+            self.reply(500, internal_problem(), None)
             return
         try:
             route.check(scope)
         except MatchmakingError as error:
             route.refuse(self._request(route), error)
+        except Exception as error:  # noqa: BLE001
+            route.fail(self._request(route), error)
 
     def add(self, data: bytes) -> None:
         """Take a part of the body."""
@@ -112,7 +120,11 @@ class DirectRequest:
         """Hand the request in: its body is here."""
         route = self._route
         assert route is not None
-        route.take(self._request(route))
+        request = self._request(route)
+        try:
+            route.take(request)
+        except Exception as error:  # noqa: BLE001
+            route.fail(request, error)
 
     def _request(self, route: DirectRoute) -> WholeRequest:
         body = b"".join(self._parts)
@@ -150,7 +162,7 @@ def direct_protocol(
     gate: Callable[[], Any],
     frames: Callable[[bytes], asyncio.Protocol | None] | None = None,
 ) -> type[Any]:
-    """Return a protocol that takes creates and commands past ASGI.
+    """Return a protocol that takes requests past ASGI where somebody has a way for them.
 
     Args:
         patient: The protocol that all other requests take, on httptools.
@@ -160,16 +172,17 @@ def direct_protocol(
     """
 
     class DirectProtocol(patient):  # type: ignore[misc]
-        """Takes creates and commands from the parser; everything else as before."""
+        """Takes what goes past ASGI from the parser; everything else as before."""
 
         def on_headers_complete(self) -> None:
             present = gate() if self._is_usual() else None
-            if present is None or not present.takes(scope := self.scope):
+            way = None if present is None else present.way_of(self.scope)
+            if way is None:
                 super().on_headers_complete()
                 return
-            direct = DirectRequest(self, scope, keep_alive=self.parser.should_keep_alive())
+            direct = DirectRequest(self, self.scope, keep_alive=self.parser.should_keep_alive())
             self.cycle = self._answered = direct
-            direct.begin(present)
+            direct.begin(way)
 
         def _is_usual(self) -> bool:
             """Return whether a request may come this way; then its scope says what it is."""
@@ -185,7 +198,9 @@ def direct_protocol(
                 and not self.expect_100_continue
                 and self.parser.get_http_version() == "1.1"
                 and not self.parser.should_upgrade()
-                and UNUSUAL.isdisjoint(map(_name_of, self.headers))
+                # Whoever reads no answers waits: ASGI sends the next one when there is room.
+                and not self.flow.write_paused
+                and not any(map(_is_unusual, self.headers))
             )
 
         def on_body(self, body: bytes) -> None:

@@ -123,6 +123,12 @@ def problem_of(error: MatchmakingError) -> tuple[int, Problem]:
     return 500, Problem("internal", "the server has failed; the operator's log says why")
 
 
+def answer_of(error: MatchmakingError) -> tuple[int, bytes, Headers]:
+    """Return status, body and headers that tell a client of an error."""
+    status, problem = problem_of(error)
+    return status, encode(problem), headers_for(status, getattr(error, "seconds", None))
+
+
 def internal_problem() -> bytes:
     """Return the body of an unexpected error; what happened is for the log alone."""
     return encode(Problem("internal", "the server has failed; its log says why"))

@@ -39,8 +39,8 @@ from evenmatch.wire.matches import FeedPage
 from evenmatch.wire.tickets import Problem, decode
 
 NO_CONTENT = 204
-FEED_PARAMETERS = ("after", "wait")
 """Tells an EventSource not to come back."""
+FEED_PARAMETERS = ("after", "wait")
 
 
 class TicketEvents:
@@ -192,7 +192,7 @@ class LiveRoutes:
         new = update_of(renewable(principal, given, self._accounts))
         now = self._runtime.now()
         input_ = Update(now, ticket_id, new.attributes, new.players, strict=True)
-        state = await self._runtime.change(input_, ticket_query(self._services, ticket_id))
+        state = await self._runtime.ask(input_, look=ticket_query(self._services, ticket_id))
         remember(principal, given, ticket, self._accounts)
         return json(state)
 

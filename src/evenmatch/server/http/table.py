@@ -3,7 +3,8 @@
 A row says who may use it, what it takes, what it answers with and what answers it. A new operation
 needs
 
-- a handler in the module of its group, or a command in `match_commands`, and a row here;
+- a handler in the module of its group, or an `InputRequest`, such as those in `match_inputs`, and
+  a row here;
 - types in `wire`, if its bodies are new;
 - a line in `server.cluster.router`, unless its path names a queue, or a ticket, match or
   allocation by its id: the line says which shards answer;
@@ -32,13 +33,13 @@ from evenmatch.server.dashboard import routes as dashboard
 from evenmatch.server.dashboard.messages import MatchShown
 from evenmatch.server.gamelift.event_stream import GameLiftEventStream
 from evenmatch.server.gamelift.routes import GameLiftRoute
-from evenmatch.server.http.commands import Command, CommandRoute
-from evenmatch.server.http.match_commands import (
+from evenmatch.server.http.input_routes import InputRequest, InputRoute
+from evenmatch.server.http.match_inputs import (
     AnswerReadyCheck,
     AssignMatch,
     CloseMatch,
     FinishMatch,
-    OpenMatchForPlayers,
+    OpenMatch,
     ReportMatch,
 )
 from evenmatch.server.http.openapi.document import document_of
@@ -158,8 +159,8 @@ _QUEUED = "tickets own"
 _SEEN = "read operate"
 
 
-def _command(at: Server, kind: Callable[..., Command], *how: Any) -> CommandRoute:
-    return CommandRoute(at.services, kind(at.services.runtime, *how))
+def _input(at: Server, kind: Callable[..., InputRequest], *how: Any) -> InputRoute:
+    return InputRoute(at.services, kind(at.services.runtime, *how))
 
 
 @lru_cache(maxsize=1)
@@ -241,7 +242,7 @@ MATCHES = (
     ),
     Operation(
         "PUT", "/v1/matches/{match}/assignment", "assignMatch", "Say where a match is played",
-        "Matches", lambda at: _command(at, AssignMatch),
+        "Matches", lambda at: _input(at, AssignMatch),
         rights="matches own",
         request=content({"type": "object", "additionalProperties": _TEXT}),
         answers={"200": MatchState}, errors="400 404 408 409 410 413 503",
@@ -249,7 +250,7 @@ MATCHES = (
     Operation(
         "POST", "/v1/matches/{match}/outcome", "reportOutcome",
         "Report how a match ended, as the game's backend or as one of its players",
-        "Matches", lambda at: _command(at, ReportMatch),
+        "Matches", lambda at: _input(at, ReportMatch),
         rights="matches own", request=ReportOutcome,
         answers={"200": MatchState}, errors="400 404 408 409 410 413 503",
     ),
@@ -266,25 +267,25 @@ MATCHES = (
     ),
     Operation(
         "POST", "/v1/matches/{match}/finish", "finishMatch", "End a live match",
-        "Matches", lambda at: _command(at, FinishMatch),
+        "Matches", lambda at: _input(at, FinishMatch),
         rights="matches", answers={"200": MatchState}, errors="404 408 409 410 413 503",
     ),
     Operation(
         "POST", "/v1/matches/{match}/accept", "acceptMatch", "Accept a proposed match",
-        "Ready-checks", lambda at: _command(at, AnswerReadyCheck, Accept),
+        "Ready-checks", lambda at: _input(at, AnswerReadyCheck, Accept),
         rights=_QUEUED, request=AnswerCheck,
         answers={"200": TicketState}, errors="400 404 408 409 410 413 503",
     ),
     Operation(
         "POST", "/v1/matches/{match}/decline", "declineMatch", "Decline a proposed match",
-        "Ready-checks", lambda at: _command(at, AnswerReadyCheck, Decline),
+        "Ready-checks", lambda at: _input(at, AnswerReadyCheck, Decline),
         rights=_QUEUED, request=AnswerCheck,
         answers={"200": TicketState}, errors="400 404 408 409 410 413 503",
     ),
     Operation(
         "POST", "/v1/matches/{match}/open", "openMatch",
         "Ask for players for a running match; send it again as a heartbeat",
-        "Running matches", lambda at: _command(at, OpenMatchForPlayers),
+        "Running matches", lambda at: _input(at, OpenMatch),
         rights="matches", request=OpenForBackfill,
         answers={"200": BackfillState}, errors="400 404 408 409 410 413 503",
     ),
@@ -296,7 +297,7 @@ MATCHES = (
     ),
     Operation(
         "POST", "/v1/matches/{match}/close", "closeMatch", "Stop asking for players",
-        "Running matches", lambda at: _command(at, CloseMatch),
+        "Running matches", lambda at: _input(at, CloseMatch),
         rights="matches", answers={"200": BackfillState}, errors="404 408 409 410 413 503",
     ),
     Operation(

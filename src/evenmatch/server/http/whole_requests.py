@@ -22,7 +22,7 @@ class WholeRequest:
         body: Of the request.
         reply: Called once.
         is_gone: Says whether the client has left.
-        began: When it came, by the stopwatch of its route.
+        began: When it was whole, by the stopwatch of its route.
     """
 
     __slots__ = ("began", "body", "is_gone", "principal", "reply", "scope")
@@ -69,5 +69,9 @@ class DirectRoute(Protocol):
         ...
 
     def refuse(self, request: WholeRequest, error: MatchmakingError) -> None:
-        """Answer a request with what is wrong."""
+        """Answer a request with what is wrong with it."""
+        ...
+
+    def fail(self, request: WholeRequest, error: Exception) -> None:
+        """Answer a request that met an unexpected error."""
         ...

@@ -9,10 +9,12 @@ from typing import Any
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.shard import Answer, Shard
-from evenmatch.errors import KeyReused, MatchmakingError
+from evenmatch.errors import KeyReused
 from evenmatch.model.inputs import Enqueue, Input
 
-AnswerOrError = tuple[Any, MatchmakingError | None]
+AnswerTo = Callable[[Answer], None]
+Query = Callable[[Engine], Any]
+AnswerOrError = tuple[Any, Exception | None]
 """The value of an answer, and its error.
 
 An answer itself names the callback that leads to the future, so a future that held it would hold
@@ -49,55 +51,24 @@ def is_repeat(shard: Shard, enqueue: Enqueue) -> bool:
 class CallbackPort:
     """Hands in inputs and questions by callback, for callers who would rather await."""
 
-    def handle(self, input_: Input, to: Callable[[Answer], None]) -> None:
-        """Hand an input in; `to` is called with the answer when it is durable."""
+    def handle(self, input_: Input, to: AnswerTo, *, look: Query | None = None) -> None:
+        """Hand an input in; `to` is called with the answer when it is durable.
+
+        With `look`, the answer's value is what that finds in the engine right after the input.
+        """
         raise NotImplementedError
 
-    def read(self, query: Callable[[Engine], Any], to: Callable[[Answer], None]) -> None:
+    def read(self, query: Query, to: AnswerTo) -> None:
         """Ask the engine; `to` is called with the answer when what it rests on is durable."""
         raise NotImplementedError
 
-    def hand_in(
-        self, input_: Input, query: Callable[[Engine], Any], to: Callable[[Answer], None]
-    ) -> None:
-        """Hand an input in, and look at once at what it made: one commit makes both durable.
-
-        Args:
-            input_: The input.
-            query: Asks the engine right after it.
-            to: Called once, with what was found or with the error of the input.
-        """
-        is_refused = False
-
-        def decided(answer: Answer) -> None:
-            nonlocal is_refused
-            if answer.error is not None:
-                is_refused = True
-                to(answer)
-
-        def found(answer: Answer) -> None:
-            if not is_refused:
-                to(answer)
-
-        self.handle(input_, decided)
-        if not is_refused:
-            self.read(query, found)
-
-    async def change(self, input_: Input, query: Callable[[Engine], Any]) -> Any:
-        """Hand an input in and return what a query finds right after it, or raise its error."""
-        future: asyncio.Future[AnswerOrError] = asyncio.get_running_loop().create_future()
-        self.hand_in(input_, query, partial(resolve, future))
-        return value_of(await future)
-
-    async def ask(self, input_: Input) -> Any:
+    async def ask(self, input_: Input, *, look: Query | None = None) -> Any:
         """Hand an input in and return the value of its answer, or raise its error."""
         future: asyncio.Future[AnswerOrError] = asyncio.get_running_loop().create_future()
-        self.handle(input_, partial(resolve, future))
+        self.handle(input_, partial(resolve, future), look=look)
         return value_of(await future)
 
-    async def look(
-        self, query: Callable[[Engine], Any], then: Callable[[Any], None] | None = None
-    ) -> Any:
+    async def look(self, query: Query, then: Callable[[Any], None] | None = None) -> Any:
         """Ask the engine and return the answer, or raise its error.
 
         `then` is called with the answer before any later record is heard of.

@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -36,7 +35,7 @@ from evenmatch.model.inputs import Advance, Enqueue, Input
 from evenmatch.policies.base import JobResult
 from evenmatch.server.operations.versions import Versions, plan_in_force
 from evenmatch.server.runtime.absence import time_back
-from evenmatch.server.runtime.answer_futures import CallbackPort, ignore, is_repeat
+from evenmatch.server.runtime.answer_futures import AnswerTo, CallbackPort, Query, ignore, is_repeat
 from evenmatch.server.runtime.clock import RETURN_SECONDS, Clock, Clocks, Timer
 from evenmatch.server.runtime.lag import Lag
 from evenmatch.server.runtime.lease_keeping import Claim, LeaseKeeper, wait_for_lease
@@ -305,26 +304,27 @@ class Runtime(CallbackPort):
         return replace(input_, now=due) if input_.now - LATE_LEAST <= due < input_.now else input_
 
     def handle(
-        self, input_: Input, to: Callable[[Answer], None], *, is_in_turn: bool = False
+        self, input_: Input, to: AnswerTo, *, look: Query | None = None, is_in_turn: bool = False
     ) -> None:
         """Hand an input in; `to` is called with the answer when it is durable.
 
         Args:
             input_: The input.
             to: Who asks.
+            look: Finds the answer's value in the engine right after the input.
             is_in_turn: Whether `in_turn` has just returned it.
         """
         if (reason := self.refusal) is not None:
             to(Answer(to, error=JournalUnavailable(f"the server is not ready: {reason}")))
             return
-        self._hand_in(input_ if is_in_turn else self.in_turn(input_), to)
+        self._hand_in(input_ if is_in_turn else self.in_turn(input_), to, look)
 
     def check_format(self, input_: Input) -> None:
         """Raise `NotSupported` for an input that nodes of an older version could not read."""
         if self.format < FORMAT and (number := needs(input_)) > self.format:
             raise NotSupported(BEYOND.format(self.format, number))
 
-    def _hand_in(self, input_: Input, to: Callable[[Answer], None]) -> None:
+    def _hand_in(self, input_: Input, to: AnswerTo, look: Query | None = None) -> None:
         """Hand in an input that is in turn, whether or not somebody else may own the shard.
 
         The journal refuses what comes of it where somebody does.
@@ -343,7 +343,7 @@ class Runtime(CallbackPort):
         try:
             shard = self.shard
             began, queue = self.timings.clock(), queue_of(input_, shard.engine.tables)
-            effects = shard.handle(input_, to)
+            effects = shard.handle(input_, to, look)
             self.timings.input(input_, queue, began)
             self._see_to_records()
         except Exception as error:  # noqa: BLE001
@@ -351,7 +351,7 @@ class Runtime(CallbackPort):
         else:
             self._execute(effects)
 
-    def read(self, query: Callable[[Engine], Any], to: Callable[[Answer], None]) -> None:
+    def read(self, query: Query, to: AnswerTo) -> None:
         """Ask the engine; `to` is called with the answer when what it rests on is durable."""
         if (reason := self.refusal) is not None:
             to(Answer(to, error=JournalUnavailable(f"the server is not ready: {reason}")))

@@ -1,11 +1,12 @@
-"""Commands: requests that hand one input in, and are answered with what it made.
+"""Routes that hand one input in, and answer with what it made.
 
-The look at what it made is taken in the same turn, so one commit makes both durable. Like creates,
-commands come past ASGI where they can; where not, a request of ASGI waits for the same answer.
+The look at what it made is taken with it, so one commit makes both durable. Like creates, such
+requests come past ASGI where they can; where not, a request of ASGI waits for the same answer.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Protocol
 
 from evenmatch.engine.engine import Engine
@@ -16,11 +17,10 @@ from evenmatch.server.http.responses import (
     Receive,
     Scope,
     Send,
+    answer_of,
     check_length,
     encode,
-    headers_of,
     internal_problem,
-    problem_of,
     read_body,
     send_body,
 )
@@ -29,8 +29,8 @@ from evenmatch.server.http.whole_requests import WholeRequest
 from evenmatch.server.runtime.services import Services
 
 
-class Command(Protocol):
-    """What one kind of command does."""
+class InputRequest(Protocol):
+    """One kind of request that asks for an input."""
 
     @property
     def body_bytes_max(self) -> int:
@@ -50,29 +50,33 @@ class Command(Protocol):
         ...
 
 
-class CommandRoute:
-    """Answers one kind of command.
+class InputRoute:
+    """Answers one kind of request that asks for an input.
 
     Args:
         services: What it works with.
-        command: What it does.
+        kind: Which it is.
     """
 
     advice = ""
 
-    def __init__(self, services: Services, command: Command) -> None:
+    def __init__(self, services: Services, kind: InputRequest) -> None:
         self._runtime = services.runtime
         self._metrics = services.metrics
-        self._command = command
+        self._kind = kind
         self.stopwatch = services.runtime.clocks.stopwatch
-        self.body_bytes_max = command.body_bytes_max
+        self.body_bytes_max = kind.body_bytes_max
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request of ASGI."""
-        command = self._command
-        input_ = command.input_of(scope, await read_body(scope, receive, self.body_bytes_max))
-        found = await self._runtime.change(input_, lambda engine: command.answer(engine, input_))
-        await send_body(send, 200, encode(found))
+        body = await read_body(scope, receive, self.body_bytes_max)
+        try:
+            input_ = self._kind.input_of(scope, body)
+        except MatchmakingError as error:
+            await self._runtime.look(partial(_refuse, error))
+            raise
+        told = await self._runtime.ask(input_, look=partial(self._kind.answer, input_=input_))
+        await send_body(send, 200, encode(told))
 
     def check(self, scope: Scope) -> None:
         """Refuse a request before its body is here.
@@ -84,43 +88,47 @@ class CommandRoute:
 
     def take(self, request: WholeRequest) -> None:
         """Take a request whose caller may use the route; its answer comes with a commit."""
-        command = self._command
+        tell = partial(self._tell, request)
         try:
-            input_ = command.input_of(request.scope, request.body)
-            self._runtime.hand_in(
-                input_,
-                lambda engine: command.answer(engine, input_),
-                lambda answer: self._tell(request, answer),
-            )
+            input_ = self._kind.input_of(request.scope, request.body)
         except MatchmakingError as error:
-            self.refuse(request, error)
-        except Exception as error:  # noqa: BLE001
-            self._fail(request, error)
+            # It may rest on what is not durable yet.
+            self._runtime.read(partial(_refuse, error), tell)
+        else:
+            self._runtime.handle(input_, tell, look=partial(self._kind.answer, input_=input_))
 
     def refuse(self, request: WholeRequest, error: MatchmakingError) -> None:
-        """Answer a request with what is wrong."""
-        status, problem = problem_of(error)
-        request.reply(status, encode(problem), headers_of(error))
-        self._count(request, status)
+        """Answer a request with what is wrong with it."""
+        answer = answer_of(error)
+        request.reply(*answer)
+        self._count(request, answer[0])
         # One error may be that of many: the frames that it passed hold their requests.
         error.__traceback__ = None
 
-    def _tell(self, request: WholeRequest, answer: Answer) -> None:
-        """Answer a request whose input is durable, or was refused."""
-        try:
-            if answer.error is not None:
-                self.refuse(request, answer.error)
-            else:
-                request.reply(200, encode(answer.value), None)
-                self._count(request, 200)
-        except Exception as error:  # noqa: BLE001
-            self._fail(request, error)
-
-    def _fail(self, request: WholeRequest, error: Exception) -> None:
+    def fail(self, request: WholeRequest, error: Exception) -> None:
+        """Answer a request that met an unexpected error."""
         self._metrics.unexpected(error, route_name(request.scope))
         request.reply(500, internal_problem(), None)
         self._count(request, 500)
 
+    def _tell(self, request: WholeRequest, answer: Answer) -> None:
+        """Answer a request whose input is durable, or was refused."""
+        try:
+            if answer.error is None:
+                request.reply(200, encode(answer.value), None)
+                self._count(request, 200)
+            elif isinstance(answer.error, MatchmakingError):
+                self.refuse(request, answer.error)
+            else:
+                self.fail(request, answer.error)
+        except Exception as error:  # noqa: BLE001
+            self.fail(request, error)
+
     def _count(self, request: WholeRequest, status: int) -> None:
         name = route_name(request.scope)
         self._metrics.requested(name, status, self.stopwatch() - request.began)
+
+
+def _refuse(error: MatchmakingError, engine: Engine) -> object:
+    del engine
+    raise error

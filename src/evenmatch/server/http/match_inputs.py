@@ -1,4 +1,4 @@
-"""The commands that change a match: who accepts it, where it is played, how it ended."""
+"""Requests for inputs about a match: who accepts it, where it is played, how it ended."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class AnswerReadyCheck:
     """Accept a match for a ticket, or for some of its players; or turn it down.
 
     Args:
-        runtime: It is handed in there.
+        runtime: Where the input is handed in.
         kind: Which of the two.
     """
 
@@ -55,10 +55,10 @@ class AnswerReadyCheck:
 
 
 class _ChangeMatch:
-    """A command that is answered with the match.
+    """A request that is answered with the match.
 
     Args:
-        runtime: It is handed in there.
+        runtime: Where the input is handed in.
     """
 
     body_bytes_max = 65_536
@@ -126,17 +126,25 @@ class ReportMatch(_ChangeMatch):
         )
 
 
-class OpenMatchForPlayers:
-    """Ask for players for a running match, or go on asking.
+class _ChangeSeats:
+    """A request that is answered with who plays, and who is asked for.
 
     Args:
-        runtime: It is handed in there.
+        runtime: Where the input is handed in.
     """
 
     body_bytes_max = 262_144
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
+
+    def answer(self, engine: Engine, input_: Open | Close) -> BackfillState:
+        """Return who plays, and who is asked for."""
+        return state_of_open_match(engine, input_.match, self._runtime.now())
+
+
+class OpenMatch(_ChangeSeats):
+    """Ask for players for a running match, or go on asking."""
 
     def input_of(self, scope: Scope, body: bytes) -> Input:
         """Return the question."""
@@ -152,12 +160,8 @@ class OpenMatchForPlayers:
             given.quality_floor,
         )
 
-    def answer(self, engine: Engine, input_: Open | Close) -> BackfillState:
-        """Return who plays, and who is asked for."""
-        return state_of_open_match(engine, input_.match, self._runtime.now())
 
-
-class CloseMatch(OpenMatchForPlayers):
+class CloseMatch(_ChangeSeats):
     """Ask for nobody any more."""
 
     def input_of(self, scope: Scope, body: bytes) -> Input:
