@@ -2,13 +2,14 @@
 
 Programs and console blocks of README and how-tos are run by `tests/test_docs.py`, commands of
 docs/papers.md but reproductions by `tests/test_papers.py`. Here every command that docs/status.md
-names is run, and the figures beside it are looked for in what it prints; and every paper is done
-again, whole.
+names is run, and the figures beside it are looked for in what it prints; and papers are done again,
+whole: two of them, others each day, and all in `make test-full`.
 """
 
 import json
 import re
 import shlex
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 
 from evenmatch.cli.main import main
 from papers.reproduction import SOURCES, source_of
+from tests.extent import IS_LONG
 
 ROOT = Path(__file__).parent.parent
 STATUS = ROOT / "docs" / "status.md"
@@ -100,7 +102,8 @@ def named_in_pages() -> list[str]:
             files = [word for word in words[2:] if word.endswith((".toml", ".json"))]
             if words[1] in (*RUN, "solve") and all((ROOT / file).is_file() for file in files):
                 found.add(command)
-    return sorted(each for each in found if len(each.split()) > 2 and each.isascii())
+    whole = {each for each in found if shlex.split(each)[1] == "reproduce" and "--only" not in each}
+    return sorted(each for each in found - whole if len(each.split()) > 2 and each.isascii())
 
 
 @pytest.mark.parametrize(
@@ -116,9 +119,16 @@ def test_command_of_a_sentence_works(
     assert printed(command, tmp_path, capsys)
 
 
+def papers_of_today() -> list[str]:
+    """Return the papers to do again: all of them in turn, as the days pass."""
+    papers = sorted(SOURCES)
+    first = 2 * date.today().toordinal() % len(papers)
+    return papers if IS_LONG else [*papers, *papers][first : first + 2]
+
+
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(each, marks=pytest.mark.xdist_group(each)) for each in sorted(SOURCES)],
+    params=[pytest.param(each, marks=pytest.mark.xdist_group(each)) for each in papers_of_today()],
 )
 def done(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Return the paper, its rows and its folder, done again with --quick."""

@@ -6,7 +6,7 @@ from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Sca
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import check_policy
 from evenmatch.testing.play import Case
-from tests.extent import extent, more
+from tests.extent import IS_LONG, extent, more
 from tests.small_kit import check_small
 
 pytestmark = more
@@ -79,7 +79,15 @@ def test_team_policy_keeps_the_promises_without_crowds(spec: str, queue: Queue) 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("queue", QUEUES, ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    ("spec", "queue"),
+    # In `make test-long` each queue with one policy.
+    [
+        pytest.param(spec, queue, id=f"{queue.name}-{spec}")
+        for row, queue in enumerate(QUEUES)
+        for column, spec in enumerate(SPECS)
+        if IS_LONG or row % len(SPECS) == column
+    ],
+)
 def test_team_policy_keeps_all_promises_whatever_the_rules(spec: str, queue: Queue) -> None:
     check_policy(spec, queue=queue, seeds=range(extent(1, 3)))

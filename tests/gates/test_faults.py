@@ -7,6 +7,7 @@ from datetime import date, timedelta
 
 import pytest
 
+from tests.extent import IS_LONG
 from tests.gates.planting import ROOT, Fault, Planter, faults, sample
 
 EACH_DAY = 8
@@ -71,6 +72,7 @@ def test_faults_of_today_are_found() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.skipif(not IS_LONG, reason="make mutants and make test-full plant all faults")
 def test_all_faults_are_found() -> None:
     done = run("-m", "tests.gates.planting", "--table", "faults")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from evenmatch.rules.flexmatch.checker.judgement import is_legal, legal_instants
-from tests.extent import extent, more
+from tests.extent import IS_LONG, extent, more
 from tests.flexmatch_draws import drawn_pool, drawn_rule_set
 from tests.flexmatch_play import admitted, divisions, faults_of_play, left_unmade, played
 
@@ -17,6 +17,8 @@ SETS = 300
 """Rule sets of the quick tier; the long one draws more."""
 EACH = 30
 DIVISIONS_MAX = 1_100
+DEAR = (11_000, 11_100)
+"""Pools that take minutes: `make test-full` has them."""
 
 
 def play_of(seed: int, most: int, divisions_max: int) -> tuple[list[str], int]:
@@ -48,7 +50,9 @@ def test_matches_are_legal_at_once_and_none_is_left(first: int) -> None:
 
 @pytest.mark.long
 @more
-@pytest.mark.parametrize("first", range(10_000, 12_000, 100))
+@pytest.mark.parametrize(
+    "first", [each for each in range(10_000, 12_000, 100) if IS_LONG or each not in DEAR]
+)
 def test_many_more_with_larger_pools(first: int) -> None:
     for seed in range(first, first + extent(6, 100)):
         faults, _ = play_of(seed, 10, extent(20_000, 70_000))

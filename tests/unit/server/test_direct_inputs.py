@@ -300,8 +300,8 @@ def test_one_commit_answers_an_input_with_what_it_made(
                     await asyncio.sleep(0)
             first.set()
             status, _, ticket = await one.answer()
-            assert (status, ticket["state"]) == (200, "proposed")
             second.set()
+            assert (status, ticket["state"]) == (200, "proposed")
             assert (await two.answer())[2]["state"] == "matched"
 
     played(tmp_path, scene, CHECKED)
