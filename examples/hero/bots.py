@@ -141,13 +141,14 @@ class Friends:
         self.client, self.players, self.rng = client, players, rng
         self.options, self.tally = options, tally
         self.ticket, self.match = None, None
+        self.asked = None
 
     async def live(self):
         """Play for ever; a server that is away for a while is asked again."""
         await asyncio.sleep(self.rng.uniform(0, self.options.spread))
         while True:
-            self.ticket = (await self.patiently(self.queue_up)).id
-            self.tally.counts.update(tickets=1, players=len(self.players), waiting=1)
+            await self.patiently(self.queue_up)
+            self.tally.counts["waiting"] += 1
             last = await self.follow()
             self.ticket = None
             self.tally.counts["waiting"] -= 1
@@ -164,13 +165,25 @@ class Friends:
         """Create a ticket, once those who failed ready-checks may come again."""
         while True:
             try:
-                queues = (self.options.queue,)
-                return await self.client.create(CreateTicket(self.players, queues))
+                await self.create()
             except ServerRefused as refused:
                 # Friends still play, or somebody has to pause.
                 if refused.code not in ("cooldown", "already_waiting"):
                     raise
                 await asyncio.sleep(refused.seconds or 1.0)
+            else:
+                return
+
+    async def create(self):
+        """Create a ticket; if this is cancelled, `leave` waits for the answer."""
+        new = CreateTicket(self.players, (self.options.queue,))
+        self.asked = asyncio.create_task(self.client.create(new))
+        self.note_ticket(await asyncio.shield(self.asked))
+
+    def note_ticket(self, created):
+        """Remember the ticket, and count it."""
+        self.ticket, self.asked = created.id, None
+        self.tally.counts.update(tickets=1, players=len(self.players))
 
     async def follow(self):
         """Answer for the party whenever it is asked, and return the state that ends the wait."""
@@ -242,6 +255,9 @@ class Friends:
         if self.match is not None:
             with suppress(ServerRefused, ServerUnreachable):
                 await self.client.finish(self.match)
+        if self.asked is not None:
+            with suppress(ServerRefused, ServerUnreachable):
+                self.note_ticket(await self.asked)
         if self.ticket is not None:
             self.tally.counts["left"] += 1
             with suppress(ServerRefused, ServerUnreachable):  # Matched now, or nobody there.

@@ -1,6 +1,7 @@
 """The bots of examples/hero on a real server: everybody ends somewhere, nobody in two matches."""
 
 import asyncio
+import random
 import re
 import runpy
 import signal
@@ -8,13 +9,14 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from evenmatch.client.client import Client, ServerRefused
 from evenmatch.wire.tickets import Problem
 from tests.integration.serving import Server
-from tests.waiting import GIVE_UP, wait_until
+from tests.waiting import GIVE_UP, turns, wait_until
 
 HERO = Path(__file__).parents[2] / "examples" / "hero"
 CONFIG = (HERO / "hero.toml").read_text(encoding="utf-8")
@@ -134,6 +136,34 @@ def test_bots_come_again_to_a_server_that_cannot_answer_yet() -> None:
     module["Friends"].patiently.__globals__["AWAY_SECONDS"] = 0.0
     asyncio.run(scene())
     assert tally.counts["away"] == 2
+
+
+def test_bots_that_end_amid_a_create_take_its_ticket_back() -> None:
+    module = runpy.run_path(str(HERO / "bots.py"))
+
+    cancelled: list[str] = []
+
+    class Slow:
+        async def create(self, new: object) -> SimpleNamespace:
+            await asyncio.sleep(0.05)
+            return SimpleNamespace(id="s0-1")
+
+        async def cancel(self, ticket: str) -> None:
+            cancelled.append(ticket)
+
+    async def scene() -> None:
+        tally = module["Tally"]()
+        options = SimpleNamespace(spread=0.0, queue="hero")
+        friends = module["Friends"](Slow(), (), random.Random(1), options, tally)
+        life = asyncio.create_task(friends.live())
+        await turns(20)
+        life.cancel()
+        await asyncio.gather(life, return_exceptions=True)
+        await friends.leave()
+        assert cancelled == ["s0-1"]
+        assert (tally.counts["tickets"], tally.counts["left"]) == (1, 1)
+
+    asyncio.run(scene())
 
 
 def test_bots_for_another_queue_end_with_a_sentence(tmp_path: Path) -> None:
