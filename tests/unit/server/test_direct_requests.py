@@ -8,6 +8,7 @@ import pytest
 
 from evenmatch.server.runtime.games import Games
 from tests.unit.server.raw_http import GIVE_UP, played
+from tests.waiting import turns
 
 TICKET = b'{"queues":["duel"],"players":[{"id":"%s"}]}'
 
@@ -154,5 +155,82 @@ def test_client_that_leaves_before_the_answer_leaves_its_ticket(tmp_path: Path) 
             two.send(post("gone"))
             # The ticket was made; a client that comes back gets it.
             assert (await two.answer())[0] == 200
+
+    played(tmp_path, scene)
+
+
+H2C = ("connection: Upgrade, HTTP2-Settings", "upgrade: h2c", "http2-settings: AAMAAABkAAQAAP__")
+"""What Java's HttpClient adds to each request over plain HTTP."""
+
+
+@pytest.mark.parametrize("way", [(), ("origin: http://localhost",)], ids=["short", "long"])
+@pytest.mark.parametrize("wish", [H2C, ("connection: upgrade", "upgrade: websocket")])
+def test_wish_for_another_protocol_is_passed_over(
+    tmp_path: Path, way: tuple[str, ...], wish: tuple[str, ...]
+) -> None:
+    read = "\r\n".join(["GET /v1/queues HTTP/1.1", "host: a", *H2C, "", ""]).encode()
+    read = read.replace(b"host: a", b"host: 127.0.0.1")
+
+    async def scene(wire: Any, games: Games) -> None:
+        async with wire() as one:
+            one.send(post("a", *wish, *way))
+            assert (await one.answer())[0] == 201
+            # Its body may come later, and other requests behind it.
+            head, _, body = post("b", *wish, *way).partition(b"\r\n\r\n")
+            one.send(head + b"\r\n\r\n")
+            await turns(20)
+            one.send(body + read + post("c", *wish, *way) + post("d"))
+            answers = [await one.answer() for _ in range(4)]
+            assert [status for status, _, _ in answers] == [201, 200, 201, 201]
+            # A request in the body of another one is none.
+            within = b"GET /readyz HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
+            one.send(post("", *wish, *way, body=within) + post("e"))
+            answers = [await one.answer() for _ in range(2)]
+            assert [status for status, _, _ in answers] == [400, 201]
+            body = TICKET % b"chunked"
+            chunks = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+            one.send(post("", "transfer-encoding: chunked", *wish, *way, body=chunks))
+            assert (await one.answer())[0] == 201
+            one.send(post("last", *wish, "connection: close", *way))
+            status, headers, _ = await one.answer()
+            assert (status, headers.get("connection")) == (201, "close")
+
+    played(tmp_path, scene)
+
+
+def test_connect_is_no_request_that_is_read_for_ever(tmp_path: Path) -> None:
+    async def scene(wire: Any, games: Games) -> None:
+        async with wire() as one:
+            one.send(b"CONNECT /v1/tickets HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+            status, _, _ = await one.answer()
+            assert status in (400, 404, 405)
+        async with wire() as two:
+            two.send(post("a"))
+            assert (await two.answer())[0] == 201
+
+    played(tmp_path, scene)
+
+
+@pytest.mark.parametrize("way", [(), ("origin: http://localhost",)], ids=["short", "long"])
+def test_half_a_request_is_told_that_it_is_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("EVENMATCH_REQUEST_SECONDS", "1")
+
+    async def scene(wire: Any, games: Games) -> None:
+        for size in (-6, 30):
+            async with wire() as one:
+                # The second request of its connection, as often.
+                one.send(post("a", *way))
+                assert (await one.answer())[0] in (200, 201)
+                one.send(post("b", *way)[:size])
+                status, headers, problem = await one.answer()
+                assert (status, headers["connection"]) == (408, "close")
+                assert problem["error"] == "request_timeout"
+                assert await one.is_closed()
+        assert not any(
+            row.ticket.players[0].id == "b"
+            for row in games.services[0].runtime.engine.tables.waiting.values()
+        )
 
     played(tmp_path, scene)

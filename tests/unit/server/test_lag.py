@@ -352,10 +352,16 @@ def test_log_tells_of_long_absences_once_a_minute(monkeypatch: pytest.MonkeyPatc
             world.runtime.note_lag()
         assert told.getvalue().count("server_was_away") == 1
         assert '"seconds": 3.0' in told.getvalue()
+        assert "times_before" not in told.getvalue()
+        world.be_away(6.1)
+        world.runtime.note_lag()
+        # One that is twice as long as the last that was told is told at once.
+        assert told.getvalue().count("server_was_away") == 2
+        assert '"times_before": 1' in told.getvalue()
         world.turn(60.0)
         world.be_away(1.0)
         world.runtime.note_lag()
-        assert told.getvalue().count("server_was_away") == 2
+        assert told.getvalue().count("server_was_away") == 3
 
     play(scene)
 

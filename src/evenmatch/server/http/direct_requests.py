@@ -213,9 +213,10 @@ def direct_protocol(
                 super().on_body(body)
 
         def on_message_complete(self) -> None:
+            is_whole = self._plain_head is None
             super().on_message_complete()
             cycle = self.cycle
-            if type(cycle) is DirectRequest and not cycle.response_complete:
+            if is_whole and type(cycle) is DirectRequest and not cycle.response_complete:
                 cycle.complete()
 
     return DirectProtocol if frames is None else _welcoming(DirectProtocol, frames)

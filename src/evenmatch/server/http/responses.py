@@ -172,10 +172,16 @@ async def send_body(send: Send, status: int, body: bytes, headers: Headers | Non
     await send({"type": "http.response.body", "body": body})
 
 
+def late_problem() -> bytes:
+    """Return the body that tells of a request that did not arrive in time."""
+    return encode(
+        Problem("request_timeout", "the body did not arrive in time; send the request again")
+    )
+
+
 async def give_up_on(send: Send) -> None:
     """Answer a request whose body did not arrive; a client that has left does not hear it."""
-    problem = Problem("request_timeout", "the body did not arrive in time; send the request again")
-    await send_body(send, 408, encode(problem))
+    await send_body(send, 408, late_problem())
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int, advice: str = "") -> bytes:

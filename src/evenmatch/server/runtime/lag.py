@@ -97,6 +97,7 @@ class Lag:
         self._timer: asyncio.TimerHandle | None = None
         self._then: Callable[[], None] | None = None
         self._logged_at = -math.inf
+        self._logged, self._untold = 0.0, 0
 
     @property
     def longest(self) -> float:
@@ -133,17 +134,26 @@ class Lag:
         if self._timer is None or away < INTERVAL + AWAY_LEAST:
             return 0.0, 0.0
         self._seen_at = now
-        if away >= LOGGED_LEAST and now - self._logged_at >= LOGGED_EVERY:
-            self._logged_at = now
-            log.warning(
-                "server_was_away",
-                seconds=round(away, 3),
-                consequence="nobody was answered; ready-checks and heartbeats get the time back",
-            )
+        if away >= LOGGED_LEAST:
+            self._tell(now, away)
         excused = away + min(away, READ_MOST)
         self.away += away
         self.excused += excused
         return away, excused
+
+    def _tell(self, now: float, away: float) -> None:
+        """Log an absence: one a minute, and each that is twice as long as the one before it."""
+        if now - self._logged_at < LOGGED_EVERY and away < 2.0 * self._logged:
+            self._untold += 1
+            return
+        untold = {"times_before": self._untold} if self._untold else {}
+        self._logged_at, self._logged, self._untold = now, away, 0
+        log.warning(
+            "server_was_away",
+            seconds=round(away, 3),
+            **untold,
+            consequence="nobody was answered; ready-checks and heartbeats get the time back",
+        )
 
     def _arm(self) -> None:
         self._due_at = self._monotonic() + INTERVAL
