@@ -4,6 +4,7 @@ import pytest
 from evenmatch.errors import InvalidTicket
 from evenmatch.model.match import Match
 from evenmatch.model.ticket import Player, Rating
+from evenmatch.wire.backfill import OpenForBackfill
 from evenmatch.wire.matches import ReportOutcome, feed_match, match_state
 from evenmatch.wire.operate import SetPolicy
 from evenmatch.wire.tickets import CreateTicket, InvalidRequest, decode, decode_create, new_ticket
@@ -173,3 +174,26 @@ def test_winner_is_told_to_be_ranks() -> None:
     with pytest.raises(InvalidRequest, match=r"no field 'winner'.*did you mean ranks\?") as caught:
         decode(b'{"winner": 1}', ReportOutcome, "an outcome")
     assert caught.value.where == "/winner"
+
+
+@pytest.mark.parametrize(
+    ("body", "where", "sentence"),
+    [
+        (b'{"roster_version":-1}', "/roster_version", "roster_version must be at least 0, got -1"),
+        (b'{"lease":0}', "/lease", "lease must be at least 1, got 0"),
+        (b'{"lease":1e9}', "/lease", "lease must be at most 3,600, got 1,000,000,000.0"),
+        (b'{"free":[-1,0]}', "/free/0", "item 0 of free must be at least 0, got -1"),
+        (
+            b'{"roster_version":0.5}',
+            "/roster_version",
+            "roster_version must be a whole number, got 0.5",
+        ),
+        (b'{"priority":"urgent"}', "/priority", "priority must be one of "),
+        (b'{"priority":5}', "/priority", "priority must be one of "),
+    ],
+)
+def test_what_is_out_of_range_is_said_in_words(body: bytes, where: str, sentence: str) -> None:
+    whole = msgspec.json.encode({"roster_version": 0, **msgspec.json.decode(body)})
+    with pytest.raises(InvalidRequest) as refused:
+        decode(whole, OpenForBackfill, "an object")
+    assert (refused.value.where, refused.value.message[: len(sentence)]) == (where, sentence)

@@ -15,7 +15,7 @@ class AnswerCheck(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=T
 
     Args:
         ticket: The ticket that answers.
-        players: The players for whom it answers; by default all players of the ticket.
+        players: The players for whom it answers; all players of the ticket if there are none.
     """
 
     ticket: str

@@ -7,6 +7,7 @@ name of the interface is written down.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -485,10 +486,16 @@ def _faults(value: Any, shape: inspect.Type, where: str, name: str) -> Iterator[
     fitting = [each for each in shapes if isinstance(value, _KINDS[type(each)][0])]
     is_flag = any(isinstance(each, inspect.BoolType) for each in shapes)
     if (isinstance(value, bool) and not is_flag) or not fitting:
-        wanted = _EXAMPLES.get(name) or " or ".join(_KINDS[type(each)][1] for each in shapes)
-        yield where, f"{name} must be {wanted}, got {_kind(value)}"
+        wanted = _EXAMPLES.get(name) or " or ".join(map(_wanted, shapes))
+        is_part = isinstance(value, float) and "whole" in wanted
+        yield where, f"{name} must be {wanted}, got {value if is_part else _kind(value)}"
         return
     fit = fitting[0]
+    if isinstance(fit, inspect.LiteralType):
+        if value not in fit.values:
+            yield where, f"{name} must be {_wanted(fit)}, got {value[:64]!r}"
+    elif isinstance(fit, inspect.IntType | inspect.FloatType):
+        yield from _out_of_range(value, fit, where, name)
     if isinstance(fit, inspect.StructType):
         yield from _faults_of_fields(value, fit, where, name)
     elif isinstance(fit, inspect.VarTupleType):
@@ -522,6 +529,23 @@ def _faults_of_fields(
             yield where, f"{name} must have the field {key}"
 
 
+def _out_of_range(
+    value: float, shape: inspect.IntType | inspect.FloatType, where: str, name: str
+) -> Iterator[tuple[str, str]]:
+    low = -math.inf if shape.ge is None else shape.ge
+    high = math.inf if shape.le is None else shape.le
+    if value < low:
+        yield where, f"{name} must be at least {low:,g}, got {value:,}"
+    elif value > high:
+        yield where, f"{name} must be at most {high:,g}, got {value:,}"
+
+
+def _wanted(shape: inspect.Type) -> str:
+    if isinstance(shape, inspect.LiteralType):
+        return "one of " + ", ".join(map(str, shape.values))
+    return _KINDS[type(shape)][1]
+
+
 _KINDS: dict[type, tuple[tuple[type, ...], str]] = {
     inspect.StructType: ((dict,), "an object"),
     inspect.DictType: ((dict,), "an object"),
@@ -530,7 +554,7 @@ _KINDS: dict[type, tuple[tuple[type, ...], str]] = {
     inspect.FloatType: ((int, float), "a number"),
     inspect.IntType: ((int,), "a whole number"),
     inspect.BoolType: ((bool,), "true or false"),
-    inspect.LiteralType: ((str,), "one of a few words"),
+    inspect.LiteralType: ((str,), "text"),
     inspect.NoneType: ((type(None),), "null"),
 }
 

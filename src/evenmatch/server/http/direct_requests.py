@@ -213,7 +213,7 @@ def direct_protocol(
                 super().on_body(body)
 
         def on_message_complete(self) -> None:
-            is_whole = self._plain_head is None
+            is_whole = not self.is_cut
             super().on_message_complete()
             cycle = self.cycle
             if is_whole and type(cycle) is DirectRequest and not cycle.response_complete:

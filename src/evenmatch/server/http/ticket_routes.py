@@ -57,8 +57,9 @@ def check_parameters(request: Request, allowed: tuple[str, ...]) -> None:
     """Refuse query parameters that would be ignored."""
     for name in request.query_params:
         if name not in allowed:
+            known = f"allowed: {', '.join(allowed)}" if allowed else "none is allowed here"
             raise InvalidRequest(
-                f"there is no parameter {name[:64]!r}; allowed: {', '.join(allowed)}",
+                f"there is no parameter {name[:64]!r}; {known}",
                 where=f"/{name[:64]}",
             )
 
