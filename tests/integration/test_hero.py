@@ -145,7 +145,7 @@ def test_bots_that_end_amid_a_create_take_its_ticket_back() -> None:
 
     class Slow:
         async def create(self, new: object) -> SimpleNamespace:
-            await asyncio.sleep(0.05)
+            await turns(40)
             return SimpleNamespace(id="s0-1")
 
         async def cancel(self, ticket: str) -> None:
