@@ -535,9 +535,14 @@ def _out_of_range(
     low = -math.inf if shape.ge is None else shape.ge
     high = math.inf if shape.le is None else shape.le
     if value < low:
-        yield where, f"{name} must be at least {low:,g}, got {value:,}"
+        yield where, f"{name} must be at least {_shown(low)}, got {_shown(value)}"
     elif value > high:
-        yield where, f"{name} must be at most {high:,g}, got {value:,}"
+        yield where, f"{name} must be at most {_shown(high)}, got {_shown(value)}"
+
+
+def _shown(value: float) -> str:
+    is_short = abs(value) < 1e15 and float(value).is_integer()
+    return f"{int(value):,}" if is_short else f"{value:g}"
 
 
 def _wanted(shape: inspect.Type) -> str:
