@@ -88,7 +88,7 @@ def test_every_route_has_its_method() -> None:
                 assert told.outcome is not UNSET
                 assert told.outcome.state == "counted"
             with pytest.raises(ServerRefused, match="ladder"):
-                await client.rating("bob", "duel")
+                await client.rating("steam/bob", "duel")
             assert await client.cancel(ada.id) == "cancelled"
             states = [state.state async for state in client.events(ada.id)]
             assert states == ["cancelled"]

@@ -234,3 +234,34 @@ def test_half_a_request_is_told_that_it_is_late(
         )
 
     played(tmp_path, scene)
+
+
+@pytest.mark.parametrize("way", [(), ("origin: http://localhost",)], ids=["short", "long"])
+def test_what_is_no_request_is_told_so_unless_another_answer_is_owed(
+    tmp_path: Path, way: tuple[str, ...]
+) -> None:
+    async def scene(wire: Any, games: Games) -> None:
+        async with wire() as one:
+            one.send(post("a", *way))
+            assert (await one.answer())[0] == 201
+            one.send(b"this is no HTTP\r\n\r\n")
+            status, headers, problem = await one.answer()
+            assert (status, headers["connection"]) == (400, "close")
+            assert problem["error"] == "invalid_request"
+            assert await one.is_closed()
+        async with wire() as one:
+            # Its client would take the refusal for the answer to its ticket.
+            one.send(post("b", *way) + b"this is no HTTP\r\n\r\n")
+            assert await one.is_closed()
+        async with wire() as one:
+            one.send(b"POST /v1/tickets HTTP/1.1\r\nx: " + b"y" * 70_000)
+            status, _, problem = await one.answer()
+            assert status == 400
+            assert "65,536 bytes" in problem["message"]
+            assert await one.is_closed()
+        async with wire() as one:
+            one.send(b"GET /v1/tickets?player=b HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+            status, _, tickets = await one.answer()
+            assert (status, len(tickets)) == (200, 1)
+
+    played(tmp_path, scene)

@@ -50,6 +50,16 @@ def test_methods_of_a_path_are_those_of_all_its_routes() -> None:
     assert TABLE.methods("/v1/nothing") == []
 
 
+@pytest.mark.parametrize("raw", [b"/v1/tickets/a%2Fb%20c", b"/v1/tickets/a%2fb%20c"])
+def test_slash_of_an_id_is_told_from_those_between_segments(raw: bytes) -> None:
+    found = TABLE.find("GET", "/v1/tickets/a/b c", raw)
+    assert found is not None
+    assert found[1] == {"ticket": "a/b c"}
+    assert TABLE.find("GET", "/v1/tickets/a/b c", raw.replace(b"%2", b"%252")) is None
+    assert "PATCH" in TABLE.methods("/v1/tickets/a/b c", raw)
+    assert TABLE.find("GET", "/v1/tickets", b"/v1%2Ftickets") is None
+
+
 def test_paths_that_only_begin_like_one_are_found_nowhere() -> None:
     for path in (
         "/v1/queues\n",

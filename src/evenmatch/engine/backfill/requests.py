@@ -83,8 +83,8 @@ class BackfillRequests:
             self._check_ticket(request.ticket)
         if request.roster_version != roster.version:
             raise StaleRoster(
-                f"match {request.match} has been filled since version {request.roster_version}: "
-                f"its roster now has version {roster.version}; read it, and open it with that one",
+                f"the roster of match {request.match} has version {roster.version}, not "
+                f"{request.roster_version}; read it, and open it with the version that it has",
                 match=request.match,
                 roster_version=roster.version,
             )

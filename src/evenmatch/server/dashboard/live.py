@@ -124,7 +124,7 @@ class LiveSnapshots:
         if made is None or figures is None:
             raise UnknownMatch(
                 f"the server knows how a match came about only for the latest matches, and "
-                f"{name[:64]} is not one of them; see /v1/matches for older ones"
+                f"{name[:64]} is not one of them; GET /v1/matches/{{match}} knows older ones"
             )
         return match_message(made, figures)
 

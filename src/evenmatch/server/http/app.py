@@ -198,9 +198,10 @@ class App:
         Raises:
             NothingHere: There is none.
         """
-        found = self._routes.find(scope["method"], scope["path"])
+        path, raw = scope["path"], scope.get("raw_path") or b""
+        found = self._routes.find(scope["method"], path, raw)
         if found is None:
-            raise NothingHere(self._routes.methods(scope["path"]))
+            raise NothingHere(self._routes.methods(path, raw))
         scope["route"], scope["path_params"] = found
         await found[0].app(scope, receive, send)
 

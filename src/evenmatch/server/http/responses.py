@@ -179,6 +179,11 @@ def late_problem() -> bytes:
     )
 
 
+def unreadable_problem(reason: str) -> bytes:
+    """Return the body that tells of bytes that are no request of HTTP, or none that is taken."""
+    return encode(Problem("invalid_request", f"this request cannot be read: {reason}"))
+
+
 async def give_up_on(send: Send) -> None:
     """Answer a request whose body did not arrive; a client that has left does not hear it."""
     await send_body(send, 408, late_problem())

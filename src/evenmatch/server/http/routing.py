@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from inspect import iscoroutinefunction, isroutine
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -61,6 +62,8 @@ class RouteTable:
         {'ticket': 's0-7'}
         >>> table.methods("/v1/tickets/s0-7"), table.methods("/v1/tickets/")
         (['GET', 'HEAD'], [])
+        >>> table.find("GET", "/v1/tickets/a/b", b"/v1/tickets/a%2Fb")[1]
+        {'ticket': 'a/b'}
     """
 
     def __init__(self, routes: Iterable[GuardedRoute]) -> None:
@@ -81,13 +84,23 @@ class RouteTable:
             self._methods["HEAD"] = None
         self._most = max(self._shapes, default=0)
 
-    def find(self, method: str, path: str) -> tuple[GuardedRoute, dict[str, str]] | None:
+    def find(
+        self, method: str, path: str, raw: bytes = b""
+    ) -> tuple[GuardedRoute, dict[str, str]] | None:
         """Return what answers a request, and the parameters of its path; None if nothing does.
 
-        O(shapes of patterns with so many segments), which are two at the most.
+        Args:
+            method: Of HTTP.
+            path: With its escapes resolved.
+            raw: As it came, which tells the slashes of an id from those between segments.
+
+        Complexity:
+            O(shapes of patterns with so many segments), which are two at the most.
         """
         # A path with more segments than any pattern is cut no further.
         parts = path.split("/", self._most)
+        if b"%2f" in raw.lower():
+            parts = [unquote(part) for part in raw.decode("latin-1").split("/", self._most)]
         for places in self._shapes.get(len(parts), ()):
             key = ["GET" if method == "HEAD" else method, *parts]
             for at in places:
@@ -98,9 +111,9 @@ class RouteTable:
                 return route, {name: parts[at] for name, at in names.items()}
         return None
 
-    def methods(self, path: str) -> list[str]:
+    def methods(self, path: str, raw: bytes = b"") -> list[str]:
         """Return the methods to which something answers at a path, sorted."""
-        return sorted(each for each in self._methods if self.find(each, path) is not None)
+        return sorted(each for each in self._methods if self.find(each, path, raw) is not None)
 
 
 def route_name(scope: Scope) -> str:

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from evenmatch.errors import ConfigError
-from evenmatch.server.http.responses import late_problem
+from evenmatch.server.http.responses import late_problem, unreadable_problem
 from evenmatch.server.http.upgrades import without_wishes
 
 REQUEST_SECONDS = 30
@@ -24,8 +24,8 @@ HEAD_BYTES_MAX = 65_536
 """Bytes of a request's line, its headers, and the headers that may follow its body."""
 
 
-TOO_LATE = (
-    b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-type: application/json\r\n"
+LAST_ANSWER = (
+    b"HTTP/1.1 %b\r\nconnection: close\r\ncontent-type: application/json\r\n"
     b"content-length: %d\r\n\r\n%b"
 )
 
@@ -75,6 +75,12 @@ def websocket_protocol() -> type[asyncio.Protocol]:
             if owed and not self.close_sent:
                 self.transport.write(owed)
 
+        async def send(self, message: Any) -> None:
+            await super().send(message)
+            # A refusal is an answer too: uvicorn would log an error of the application.
+            if self.close_sent and self.initial_response is not None:
+                self.handshake_complete = True
+
     return Unechoing
 
 
@@ -91,7 +97,7 @@ def request_seconds(environment: Mapping[str, str]) -> int:
 
 
 def is_owed_an_answer(answered: Any, latest: Any) -> bool:
-    """Return whether half a request can be told that it is late: no other answer is under way.
+    """Return whether what stopped amid a request can be told so: no other answer is under way.
 
     Args:
         answered: The request that is answered now, or was last; None if there was none.
@@ -99,75 +105,97 @@ def is_owed_an_answer(answered: Any, latest: Any) -> bool:
     """
     if answered is None or answered.response_complete:
         return True
-    return answered is latest and not getattr(answered, "response_started", False)
+    if answered is not latest or not answered.more_body:
+        return False
+    return not getattr(answered, "response_started", False)
+
+
+_Below: Any = object
+"""Stands for the protocol below; `_patient` says which one it is."""
+
+
+class _TimeoutProtocol(_Below):  # type: ignore[misc]
+    """HTTP with an end to patience, above a protocol that has none.
+
+    A request that comes whole costs two assignments.
+    """
+
+    seconds = REQUEST_SECONDS
+    _is_within = _has_body = False
+    _head_bytes = 0
+    _end: asyncio.TimerHandle | None = None
+    # The request that is answered now; those that came behind it on the connection wait.
+    _answered: Any = None
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        self._answered = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self._end = self.loop.call_later(self.seconds, self._lose_patience)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_clock()
+        super().connection_lost(exc)
+        # uvicorn tells the last request only that its client is gone.
+        if self._answered is not None and not self._answered.response_complete:
+            self._answered.disconnected = True
+            self._answered.message_event.set()
+
+    def data_received(self, data: bytes) -> None:
+        self._has_body = False
+        super().data_received(data)
+        if not self._is_within:
+            return
+        if self._end is None:
+            self._end = self.loop.call_later(self.seconds, self._lose_patience)
+        # What brings nothing of a body is kept by the parser as headers, or for headers.
+        self._head_bytes += 0 if self._has_body else len(data)
+        if self._head_bytes > HEAD_BYTES_MAX:
+            self._refuse(f"its headers may have {HEAD_BYTES_MAX:,} bytes")
+
+    def on_message_begin(self) -> None:
+        self._is_within, self._head_bytes = True, 0
+        super().on_message_begin()
+
+    def on_body(self, body: bytes) -> None:
+        self._has_body = True
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._is_within = False
+        if self._end is not None:
+            self._stop_clock()
+        super().on_message_complete()
+
+    def handle_websocket_upgrade(self) -> None:
+        self._stop_clock()
+        super().handle_websocket_upgrade()
+
+    def _lose_patience(self) -> None:
+        self._end = None
+        if self._is_within:
+            self._close_with(b"408 Request Timeout", late_problem())
+        self.transport.close()
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse("it is not written as HTTP/1.1 wants it")
+
+    def _refuse(self, reason: str) -> None:
+        self._close_with(b"400 Bad Request", unreadable_problem(reason))
+
+    def _close_with(self, status: bytes, body: bytes) -> None:
+        transport = self.transport
+        if not transport.is_closing() and is_owed_an_answer(self._answered, self.cycle):
+            transport.write(LAST_ANSWER % (status, len(body), body))
+        transport.close()
+
+    def _stop_clock(self) -> None:
+        if self._end is not None:
+            self._end.cancel()
+            self._end = None
 
 
 def _patient(plain: type[Any], seconds: int) -> type[asyncio.Protocol]:
-    class TimeoutProtocol(plain):  # type: ignore[misc]
-        """HTTP with an end to patience. A request that comes whole costs two assignments."""
-
-        _is_within = _has_body = False
-        _head_bytes = 0
-        _end: asyncio.TimerHandle | None = None
-        # The request that is answered now; those that came behind it on the connection wait.
-        _answered: Any = None
-
-        def _start_asgi_task(self, cycle: Any, app: Any) -> None:
-            self._answered = cycle
-            super()._start_asgi_task(cycle, app)
-
-        def connection_made(self, transport: asyncio.Transport) -> None:
-            super().connection_made(transport)
-            self._end = self.loop.call_later(seconds, self._lose_patience)
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._stop_clock()
-            super().connection_lost(exc)
-            # uvicorn tells the last request only that its client is gone.
-            if self._answered is not None and not self._answered.response_complete:
-                self._answered.disconnected = True
-                self._answered.message_event.set()
-
-        def data_received(self, data: bytes) -> None:
-            self._has_body = False
-            super().data_received(data)
-            if not self._is_within:
-                return
-            if self._end is None:
-                self._end = self.loop.call_later(seconds, self._lose_patience)
-            # What brings nothing of a body is kept by the parser as headers, or for headers.
-            self._head_bytes += 0 if self._has_body else len(data)
-            if self._head_bytes > HEAD_BYTES_MAX:
-                self.transport.close()
-
-        def on_message_begin(self) -> None:
-            self._is_within, self._head_bytes = True, 0
-            super().on_message_begin()
-
-        def on_body(self, body: bytes) -> None:
-            self._has_body = True
-            super().on_body(body)
-
-        def on_message_complete(self) -> None:
-            self._is_within = False
-            if self._end is not None:
-                self._stop_clock()
-            super().on_message_complete()
-
-        def handle_websocket_upgrade(self) -> None:
-            self._stop_clock()
-            super().handle_websocket_upgrade()
-
-        def _lose_patience(self) -> None:
-            self._end = None
-            if self._is_within and is_owed_an_answer(self._answered, self.cycle):
-                body = late_problem()
-                self.transport.write(TOO_LATE % (len(body), body))
-            self.transport.close()
-
-        def _stop_clock(self) -> None:
-            if self._end is not None:
-                self._end.cancel()
-                self._end = None
-
-    return TimeoutProtocol
+    return type("TimeoutProtocol", (_TimeoutProtocol, plain), {"seconds": seconds})
