@@ -57,8 +57,9 @@ QUIET = 0.25
 BEFORE, AFTER = (1.0, 20.0), (107.0, LOAD)
 NODES = ("a", "b", "c")
 SETTLED = 60.0
-"""Seconds of engine time after its deadline at which a ticket must have ended: a server that was
-away gives back the time of its absence to those who are asked for acceptance."""
+"""Seconds of engine time after its deadline, or after it was asked or sent back last, at which a
+ticket must have ended: a server that was away gives back the time of its absence to those who are
+asked for acceptance, and who came back from a failed ready-check may be asked once more."""
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -373,7 +374,7 @@ class Scene:
             return
         now = runtime.now()
         for name, life in recount.lives.items():
-            if life.now[0] in LIVE and now > recount.deadline(name) + SETTLED:
+            if life.now[0] in LIVE and now > recount.late_from(name) + SETTLED:
                 since = f"born at {life.enqueued_at:.1f} s"
                 yield f"I9: {name}, {since}, is {life.now[0]} at {now:.1f} s"
         yield from self._against_the_engine(shard[1], recount, runtime)
