@@ -182,6 +182,11 @@ def test_winner_is_told_to_be_ranks() -> None:
         (b'{"roster_version":-1}', "/roster_version", "roster_version must be at least 0, got -1"),
         (b'{"lease":0}', "/lease", "lease must be at least 1, got 0"),
         (b'{"lease":1e9}', "/lease", "lease must be at most 3,600, got 1,000,000,000"),
+        (
+            b'{"roster_version":-1%b}' % (b"0" * 400),
+            "/roster_version",
+            "roster_version must be at least 0, got a number of 401 digits",
+        ),
         (b'{"free":[-1,0]}', "/free/0", "item 0 of free must be at least 0, got -1"),
         (
             b'{"roster_version":0.5}',

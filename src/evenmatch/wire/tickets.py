@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 import unicodedata
 from collections.abc import Iterator
 from typing import Any, TypeVar
@@ -541,6 +542,8 @@ def _out_of_range(
 
 
 def _shown(value: float) -> str:
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
+        return f"a number of {int(math.log10(abs(value))) + 1} digits"
     is_short = abs(value) < 1e15 and float(value).is_integer()
     return f"{int(value):,}" if is_short else f"{value:g}"
 

@@ -12,7 +12,7 @@ from uvicorn.server import ServerState
 
 from evenmatch.config.files import load_scenario
 from evenmatch.config.server import ServerLimits, ServerSettings
-from evenmatch.server.http.timeouts import http_protocol
+from evenmatch.server.http.timeouts import http_protocol, websocket_protocol
 from evenmatch.server.runtime.games import Games, game
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.snapshots import SNAPSHOT_EVERY
@@ -66,7 +66,10 @@ def played(
     async def run() -> None:
         games = Games([game(plan)], snapshot_every=SNAPSHOT_EVERY)
         await games.start()
-        uv = uvicorn.Config(games.gate, lifespan="off", log_config=None, server_header=False)
+        sockets = websocket_protocol()
+        uv = uvicorn.Config(
+            games.gate, lifespan="off", log_config=None, server_header=False, ws=sockets
+        )
         uv.load()
         protocol: Any = http_protocol(lambda: games.gate)
         state = ServerState()
@@ -82,6 +85,7 @@ def played(
             finally:
                 writer.close()
 
+        wire.connections = state.connections  # type: ignore[attr-defined]
         try:
             await scene(wire, games)
         finally:

@@ -347,6 +347,62 @@ def test_refusal_that_rests_on_what_is_not_durable_waits_for_it(
     played(tmp_path, scene, given=settings)
 
 
+@pytest.mark.parametrize("way", [(), LONG], ids=["short", "long"])
+@pytest.mark.parametrize(
+    "request_", [("PUT", "assignment", '{"connection":"a:1"}'), ("GET", "", ""),
+                 ("POST", "outcome", '{"ranks":[1,2]}')], ids=["assign", "get", "report"]
+)  # fmt: skip
+def test_refusal_of_the_guard_waits_for_what_it_rests_on(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    way: Sequence[str],
+    request_: tuple[str, str, str],
+) -> None:
+    (tmp_path / "players.secret").write_bytes(SECRET)
+    tokens = Tokens("HS256", (str(tmp_path / "players.secret"),), AUDIENCE)
+    key = add_key(tmp_path, "backend", "tickets")
+    settings = ServerSettings(tokens=tokens, keys_file=str(tmp_path / "keys.json"))
+    gate = asyncio.Event()
+    gate.set()
+    append = MemoryJournal.append
+
+    async def scene(wire: Any, games: Games) -> None:
+        async def held(self: MemoryJournal, *given: Any) -> int:
+            await gate.wait()
+            return await append(self, *given)
+
+        monkeypatch.setattr(MemoryJournal, "append", held)
+        engine = games.services[0].runtime.engine
+        async with wire() as one, wire() as two:
+            players = '{"id":"a"}', '{"id":"b"}'
+            tickets = ",".join(f'{{"queues":["duel"],"players":[{each}]}}' for each in players)
+            ours = f"authorization: Bearer {key}"
+            one.send(sent("POST", "/v1/tickets", f"[{tickets}]", ours))
+            assert (await one.answer())[0] == 200
+            (match,) = engine.tables.proposals
+            waiting = engine.tables.waiting.values()
+            (own,) = [row.ticket.id for row in waiting if row.ticket.players[0].id == "a"]
+            gate.clear()
+            # With the one who declines the proposal ends, as soon as that is durable.
+            body = f'{{"ticket":"{own}"}}'
+            one.send(sent("POST", f"/v1/matches/{match}/decline", body, ours))
+            async with asyncio.timeout(GIVE_UP):
+                while match in engine.tables.proposals:
+                    await asyncio.sleep(0)
+            method, action, given = request_
+            path = f"/v1/matches/{match}/{action}".rstrip("/")
+            two.send(sent(method, path, given, f"authorization: Bearer {token('b')}", *way))
+            answer = asyncio.create_task(two.answer())
+            await turns(50)
+            was_told = answer.done()
+            gate.set()
+            status, _, problem = await answer
+            assert not was_told
+            assert (status, problem["error"]) == (410, "proposal_over")
+
+    played(tmp_path, scene, CHECKED, given=settings)
+
+
 def test_input_with_its_look_is_one_answer_at_the_limit_of_what_waits(tmp_path: Path) -> None:
     async def scene(wire: Any, games: Games) -> None:
         shard = games.services[0].runtime.shard
@@ -397,7 +453,7 @@ def test_signed_request_is_let_in_the_same_both_ways(tmp_path: Path) -> None:
     played(tmp_path, scene, given=settings)
 
 
-@pytest.mark.parametrize("place", ["check", "let_in"])
+@pytest.mark.parametrize("place", ["check_rights", "let_in"])
 def test_bug_before_the_body_is_one_answer_and_no_malformed_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
@@ -409,7 +465,7 @@ def test_bug_before_the_body_is_one_answer_and_no_malformed_request(
         async with wire() as one:
             match, ids = await proposed(one, "p")
             request = "POST", f"/v1/matches/{match}/accept", f'{{"ticket":"{ids[0]}"}}'
-            owner = Authorizer if place == "check" else Authenticator
+            owner = Authorizer if place == "check_rights" else Authenticator
             monkeypatch.setattr(owner, place, broken)
             status, problem = await asked(one, *request)
             assert (status, problem["error"]) == (500, "internal")

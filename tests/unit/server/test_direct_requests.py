@@ -252,6 +252,7 @@ def test_what_is_no_request_is_told_so_unless_another_answer_is_owed(
         async with wire() as one:
             # Its client would take the refusal for the answer to its ticket.
             one.send(post("b", *way) + b"this is no HTTP\r\n\r\n")
+            assert (await one.answer())[0] == 201
             assert await one.is_closed()
         async with wire() as one:
             one.send(b"POST /v1/tickets HTTP/1.1\r\nx: " + b"y" * 70_000)

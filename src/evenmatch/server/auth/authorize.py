@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from contextlib import suppress
-from urllib.parse import parse_qs
+from functools import partial
 
 from evenmatch.errors import JournalUnavailable, MatchmakingError
 from evenmatch.server.auth.accounts import Accounts
@@ -24,9 +24,17 @@ from evenmatch.server.auth.principal import (
     principal_of,
     unknown_credential,
 )
-from evenmatch.server.http.input_routes import InputRoute
+from evenmatch.server.http.input_routes import InputRoute, refuse
 from evenmatch.server.http.operation import WEBSOCKET, Operation, Server
-from evenmatch.server.http.responses import Asgi, Message, Receive, Scope, Send, problem_of
+from evenmatch.server.http.responses import (
+    Asgi,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    problem_of,
+    query_of,
+)
 from evenmatch.server.http.routing import GuardedRoute, asgi_of
 from evenmatch.server.http.sockets import NOT_VALID
 from evenmatch.server.http.whole_requests import WholeRequest
@@ -78,7 +86,13 @@ class Authorizer:
         """
         method = WEBSOCKET if scope["type"] == "websocket" else scope["method"]
         access, principal = self._access, principal_of(scope)
-        self.check(scope)
+        self.check_rights(scope)
+        try:
+            self.check_ownership(scope)
+        except MatchmakingError as error:
+            if OWNED & scope["path_params"].keys():
+                await self._runtime.look(partial(refuse, error))
+            raise
         if method in STAYING and principal.until < math.inf and not access.is_audited:
             await self._stay(principal, scope, receive, send)
             return
@@ -110,7 +124,7 @@ class Authorizer:
 
     async def _stay(self, principal: Principal, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a client that may stay, if it is not in too many places already."""
-        is_held = self._pattern.endswith(HELD) or "wait" in _query_of(scope)
+        is_held = self._pattern.endswith(HELD) or "wait" in query_of(scope)
         if not (principal.is_player and is_held):
             await self._until_expired(principal, scope, receive, send)
             return
@@ -148,11 +162,15 @@ class Authorizer:
             with suppress(OSError, RuntimeError):
                 await send(ENDS[scope["type"]])
 
-    def check(self, scope: Scope) -> None:
-        """Refuse a caller who may not do this, as `__call__` does."""
+    def check_rights(self, scope: Scope) -> None:
+        """Refuse a caller who may do this to nothing at all."""
+        rights, principal = self._access.rights, principal_of(scope)
+        if not principal.rights & rights:
+            raise no_credential() if principal.kind == "nobody" else lacks(principal, rights)
+
+    def check_ownership(self, scope: Scope) -> None:
+        """Refuse a caller to whom it does not belong; that may rest on what is not durable yet."""
         access, principal = self._access, principal_of(scope)
-        if not principal.rights & access.rights:
-            raise no_credential() if principal.kind == "nobody" else lacks(principal, access.rights)
         if not (principal.is_player or principal.queues):
             return
         parameters, engine = scope["path_params"], self._runtime.engine
@@ -174,13 +192,7 @@ class Authorizer:
 
 def _asked_for(scope: Scope) -> list[str]:
     """Return the queues that a request names as `?queue=`; without one, the caller's own."""
-    return _query_of(scope).get("queue", [])
-
-
-def _query_of(scope: Scope) -> dict[str, list[str]]:
-    """Return the parameters of a request as the routes will read them."""
-    query = scope.get("query_string", b"").decode("latin-1")
-    return parse_qs(query, keep_blank_values=True, errors="replace")
+    return query_of(scope).get("queue", [])
 
 
 class GuardedInputRoute:
@@ -202,14 +214,19 @@ class GuardedInputRoute:
         """Refuse a request before its body is here.
 
         Raises:
-            MatchmakingError: Its caller may not do that, or its body is too large.
+            MatchmakingError: Its caller may do that to nothing, or its body is too large.
         """
-        self._guard.check(scope)
+        self._guard.check_rights(scope)
         self._route.check(scope)
 
     def take(self, request: WholeRequest) -> None:
-        """Take a request that was checked."""
-        self._route.take(request)
+        """Take a request that was checked, if what it names belongs to its caller."""
+        try:
+            self._guard.check_ownership(request.scope)
+        except MatchmakingError as error:
+            self._route.refuse_later(request, error)
+        else:
+            self._route.take(request)
 
     def refuse(self, request: WholeRequest, error: MatchmakingError) -> None:
         """Answer a request with what is wrong with it."""

@@ -6,6 +6,7 @@ several shards is asked of each, and `joined_answers` joins what they say.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -53,6 +54,7 @@ JOINED: dict[tuple[str, str], Callable[[Sequence[tuple[str, WholeAnswer]]], Whol
     ("GET", "/metrics"): joined_answers.metrics,
 }
 """Requests that each shard answers, and how one answer is made of theirs."""
+IS_ARRAY = re.compile(rb"[ \t\r\n]*\[").match
 ANY_SHARD = frozenset(
     {
         ("GET", "/v1/stream"),
@@ -226,7 +228,7 @@ class GameRouter:
 
     async def _create(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = await read_body(scope, receive, self._body_bytes_max)
-        if body[:64].lstrip()[:1] == b"[":
+        if IS_ARRAY(body):
             await self._create_many(scope, (body, receive), send)
             return
         seat = self._seat_of_ticket(body)
@@ -240,7 +242,7 @@ class GameRouter:
         """
         if len(self._seats) == 1:
             return self._first
-        if body[:64].lstrip()[:1] == b"[":
+        if IS_ARRAY(body):
             return None
         return self._seat_of_ticket(body)
 

@@ -46,7 +46,7 @@ class DashboardEvents:
         follower = followers.admit()
         try:
             live.join(view, follower)
-            await stream(send, receive, follower, live.first(view), lambda: False)
+            await stream(scope, receive, send, follower, live.first(view), lambda: False)
         finally:
             live.part(view, follower)
             followers.dismiss(follower)

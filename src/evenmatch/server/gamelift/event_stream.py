@@ -41,7 +41,7 @@ class GameLiftEventStream:
         try:
             services.backlog.catch_up()
             first = _each(log.join(follower, wanted, after))
-            await stream(send, receive, follower, first, lambda: False)
+            await stream(scope, receive, send, follower, first, lambda: False)
         finally:
             log.part(follower)
             services.followers.dismiss(follower)

@@ -29,6 +29,7 @@ from evenmatch.server.http.responses import (
     headers_of,
     internal_problem,
     problem_of,
+    query_of,
     send_body,
 )
 from evenmatch.server.http.routing import NothingHere, RouteTable, route_name
@@ -189,7 +190,7 @@ class App:
             if not status:
                 await send_body(counted, 500, internal_problem())
         is_left_out = waits or scope.get(TURNED_AWAY, False)
-        if not is_left_out and b"wait=" not in scope.get("query_string", b""):
+        if not is_left_out and "wait" not in query_of(scope):
             metrics.requested(route_name(scope), status or 500, stopwatch() - began)
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:

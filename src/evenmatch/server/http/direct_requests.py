@@ -174,14 +174,18 @@ def direct_protocol(
     class DirectProtocol(patient):  # type: ignore[misc]
         """Takes what goes past ASGI from the parser; everything else as before."""
 
+        # The request that is being read, where it goes past ASGI.
+        _direct: DirectRequest | None = None
+
         def on_headers_complete(self) -> None:
             present = gate() if self._is_usual() else None
             way = None if present is None else present.way_of(self.scope)
             if way is None:
                 super().on_headers_complete()
                 return
+            self.is_head_over = True
             direct = DirectRequest(self, self.scope, keep_alive=self.parser.should_keep_alive())
-            self.cycle = self._answered = direct
+            self.cycle = self._answered = self._direct = direct
             direct.begin(way)
 
         def _is_usual(self) -> bool:
@@ -204,20 +208,28 @@ def direct_protocol(
             )
 
         def on_body(self, body: bytes) -> None:
-            cycle = self.cycle
-            if type(cycle) is DirectRequest:
-                self._has_body = True
-                if not cycle.response_complete:
-                    cycle.add(body)
-            else:
+            direct = self._direct
+            if direct is None:
                 super().on_body(body)
+                return
+            self._has_body = True
+            if not direct.response_complete:
+                direct.add(body)
 
         def on_message_complete(self) -> None:
-            is_whole = not self.is_cut
             super().on_message_complete()
+            direct, self._direct = self._direct, None
+            if direct is not None and not direct.response_complete:
+                direct.complete()
+
+        def eof_received(self) -> bool:
+            """Keep the connection of a client that has said all, and waits for its answer."""
             cycle = self.cycle
-            if is_whole and type(cycle) is DirectRequest and not cycle.response_complete:
-                cycle.complete()
+            is_owed = type(cycle) is DirectRequest and not cycle.response_complete
+            if is_owed and not cycle.more_body:
+                cycle.keep_alive = False
+                return True
+            return False
 
     return DirectProtocol if frames is None else _welcoming(DirectProtocol, frames)
 

@@ -73,7 +73,7 @@ class InputRoute:
         try:
             input_ = self._kind.input_of(scope, body)
         except MatchmakingError as error:
-            await self._runtime.look(partial(_refuse, error))
+            await self._runtime.look(partial(refuse, error))
             raise
         told = await self._runtime.ask(input_, look=partial(self._kind.answer, input_=input_))
         await send_body(send, 200, encode(told))
@@ -88,14 +88,13 @@ class InputRoute:
 
     def take(self, request: WholeRequest) -> None:
         """Take a request whose caller may use the route; its answer comes with a commit."""
-        tell = partial(self._tell, request)
         try:
             input_ = self._kind.input_of(request.scope, request.body)
         except MatchmakingError as error:
-            # It may rest on what is not durable yet.
-            self._runtime.read(partial(_refuse, error), tell)
-        else:
-            self._runtime.handle(input_, tell, look=partial(self._kind.answer, input_=input_))
+            self.refuse_later(request, error)
+            return
+        tell = partial(self._tell, request)
+        self._runtime.handle(input_, tell, look=partial(self._kind.answer, input_=input_))
 
     def refuse(self, request: WholeRequest, error: MatchmakingError) -> None:
         """Answer a request with what is wrong with it."""
@@ -104,6 +103,10 @@ class InputRoute:
         self._count(request, answer[0])
         # One error may be that of many: the frames that it passed hold their requests.
         error.__traceback__ = None
+
+    def refuse_later(self, request: WholeRequest, error: MatchmakingError) -> None:
+        """Answer with what is wrong when everything before it, on which it may rest, is durable."""
+        self._runtime.read(partial(refuse, error), partial(self._tell, request))
 
     def fail(self, request: WholeRequest, error: Exception) -> None:
         """Answer a request that met an unexpected error."""
@@ -129,6 +132,11 @@ class InputRoute:
         self._metrics.requested(name, status, self.stopwatch() - request.began)
 
 
-def _refuse(error: MatchmakingError, engine: Engine) -> object:
+def refuse(error: MatchmakingError, engine: Engine) -> object:
+    """Look at nothing: the error goes out when what it rests on is durable.
+
+    Raises:
+        MatchmakingError: The error.
+    """
     del engine
     raise error

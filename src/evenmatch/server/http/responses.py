@@ -7,6 +7,7 @@ import math
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from itertools import islice
 from typing import Any
+from urllib.parse import parse_qs
 
 import msgspec
 from starlette.responses import Response
@@ -292,3 +293,10 @@ def unknown_queue(name: str, known: Iterable[str], where: str = "") -> UnknownQu
     """
     listed = ", ".join(islice(known, LISTED_MAX))
     return UnknownQueue(f"no queue is called {name[:64]!r}; allowed: {listed}", where=where)
+
+
+def query_of(scope: Scope) -> dict[str, list[str]]:
+    """Return the parameters of a request as the routes read them."""
+    if not (query := scope.get("query_string", b"")):
+        return {}
+    return parse_qs(query.decode("latin-1"), keep_blank_values=True, errors="replace")

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from evenmatch.server.http.responses import Receive, Send
+from evenmatch.server.http.responses import Receive, Scope, Send
 from evenmatch.server.views.followers import SEND_SECONDS, Event, Follower
 
 KEEPALIVE_SECONDS = 15.0
@@ -26,14 +26,18 @@ async def cut_when_left(receive: Receive, follower: Follower) -> AsyncIterator[N
 
 
 async def stream(
-    send: Send,
+    scope: Scope,
     receive: Receive,
+    send: Send,
     follower: Follower,
     first: AsyncIterator[Event],
     is_over: Callable[[], bool],
 ) -> None:
     """Send the first events, then a follower's, until it leaves, is cut, or its subject is over."""
     await send({"type": "http.response.start", "status": 200, "headers": EVENT_STREAM})
+    if scope["method"] == "HEAD":
+        await send({"type": "http.response.body", "body": b""})
+        return
     async with cut_when_left(receive, follower):
         try:
             async for part in _parts(follower, first, is_over):

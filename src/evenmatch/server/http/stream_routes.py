@@ -60,7 +60,7 @@ class TicketEvents:
                 await send_body(send, NO_CONTENT, b"", [])
                 return
             first = self._first(view, seen)
-            await stream(send, receive, follower, first, lambda: self._is_forgotten(view))
+            await stream(scope, receive, send, follower, first, lambda: self._is_forgotten(view))
         finally:
             services.tickets.part(ticket_id, follower)
             services.followers.dismiss(follower)
@@ -93,7 +93,7 @@ class QueueMatches:
         if "text/event-stream" in request.headers.get("accept", ""):
             if last := _last_event(scope):
                 after = max(after or 0, last)
-            await self._stream(queue, after, receive, send)
+            await self._stream(queue, after, scope, receive, send)
         else:
             wait = seconds_of(request, "wait")
             page = await self._page(queue, after, wait, receive)
@@ -117,14 +117,16 @@ class QueueMatches:
             services.followers.dismiss(follower)
         return await self._look(queue, after)
 
-    async def _stream(self, queue: str, after: int | None, receive: Receive, send: Send) -> None:
+    async def _stream(
+        self, queue: str, after: int | None, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         """Send what came after a record, then each match as it is made."""
         services = self._services
         follower = services.followers.admit()
         try:
             page = await self._look(queue, after, follower)
             first = self._catch_up(queue, page, follower)
-            await stream(send, receive, follower, first, lambda: False)
+            await stream(scope, receive, send, follower, first, lambda: False)
         finally:
             services.matches.part(queue, follower)
             services.followers.dismiss(follower)

@@ -14,8 +14,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from evenmatch.errors import ConfigError
+from evenmatch.server.http.plain_http import plain_protocol
 from evenmatch.server.http.responses import late_problem, unreadable_problem
-from evenmatch.server.http.upgrades import without_wishes
 
 REQUEST_SECONDS = 30
 """A request must be here, body and all, this long after it began; so must a first one."""
@@ -46,7 +46,7 @@ def http_protocol(
     """
     if not find_spec("httptools"):
         return "h11"
-    patient = _patient(without_wishes(), request_seconds(os.environ))
+    patient = _patient(plain_protocol(), request_seconds(os.environ))
     if gate is None:
         return patient
     from evenmatch.server.http.direct_requests import direct_protocol
@@ -75,6 +75,16 @@ def websocket_protocol() -> type[asyncio.Protocol]:
             if owed and not self.close_sent:
                 self.transport.write(owed)
 
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            # uvicorn forgets to say why it begins no WebSocket.
+            if self.conn.handshake_exc is not None and not self.transport.is_closing():
+                body = unreadable_problem("no WebSocket begins so")
+                refusal = b"".join(self.conn.data_to_send())
+                answer = LAST_ANSWER % (b"400 Bad Request", len(body), body)
+                self.transport.write(refusal or answer)
+                self.transport.close()
+
         async def send(self, message: Any) -> None:
             await super().send(message)
             # A refusal is an answer too: uvicorn would log an error of the application.
@@ -94,20 +104,6 @@ def request_seconds(environment: Mapping[str, str]) -> int:
     if not (text.isascii() and text.isdigit() and int(text) >= 1):
         raise ConfigError(f"{REQUEST_SECONDS_NAME} must be a whole number >= 1, got {text[:64]!r}")
     return int(text)
-
-
-def is_owed_an_answer(answered: Any, latest: Any) -> bool:
-    """Return whether what stopped amid a request can be told so: no other answer is under way.
-
-    Args:
-        answered: The request that is answered now, or was last; None if there was none.
-        latest: The one that came last.
-    """
-    if answered is None or answered.response_complete:
-        return True
-    if answered is not latest or not answered.more_body:
-        return False
-    return not getattr(answered, "response_started", False)
 
 
 _Below: Any = object
@@ -157,6 +153,8 @@ class _TimeoutProtocol(_Below):  # type: ignore[misc]
 
     def on_message_begin(self) -> None:
         self._is_within, self._head_bytes = True, 0
+        # An answer that came before the end of its request has set it again.
+        self._unset_keepalive_if_required()
         super().on_message_begin()
 
     def on_body(self, body: bytes) -> None:
@@ -175,9 +173,13 @@ class _TimeoutProtocol(_Below):  # type: ignore[misc]
 
     def _lose_patience(self) -> None:
         self._end = None
-        if self._is_within:
+        if self.flow.read_paused:
+            # Whoever is not read may well be in time.
+            self._end = self.loop.call_later(self.seconds, self._lose_patience)
+        elif self._is_within:
             self._close_with(b"408 Request Timeout", late_problem())
-        self.transport.close()
+        else:
+            self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
         self._refuse("it is not written as HTTP/1.1 wants it")
@@ -186,8 +188,20 @@ class _TimeoutProtocol(_Below):  # type: ignore[misc]
         self._close_with(b"400 Bad Request", unreadable_problem(reason))
 
     def _close_with(self, status: bytes, body: bytes) -> None:
-        transport = self.transport
-        if not transport.is_closing() and is_owed_an_answer(self._answered, self.cycle):
+        """Say why the latest request is not read on, and close, once all before it are answered."""
+        transport, answered = self.transport, self._answered
+        if transport.is_closing():
+            return
+        is_over = answered is None or answered.response_complete
+        is_amid_body = self._is_within and self.is_head_over
+        if not is_over and not (is_amid_body and answered is self.cycle):
+            # Its client would take this for the answer that it waits for.
+            answered.keep_alive = False
+            self.flow.pause_reading()
+            return
+        # Whoever has an answer already, before the end of their body, gets no second one.
+        has_one = is_amid_body and (is_over or getattr(answered, "response_started", False))
+        if not has_one:
             transport.write(LAST_ANSWER % (status, len(body), body))
         transport.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -61,6 +62,10 @@ KINDS_MOST = 200
 """Kinds of complaints that are told apart; beyond, the oldest is forgotten."""
 
 
+ADDRESS = re.compile(r"0x[0-9a-f]+")
+"""What tells objects apart in the messages of libraries, not kinds of messages."""
+
+
 class Relay(logging.Handler):
     """Writes what libraries log at `WARNING` or above.
 
@@ -77,7 +82,7 @@ class Relay(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Tell of a record, or count it."""
         error = record.exc_info[1] if record.exc_info else None
-        kind = (record.name, str(record.msg), type(error).__name__)
+        kind = (record.name, ADDRESS.sub("", str(record.msg)), type(error).__name__)
         now = self._clock()
         at, missed = self._told.pop(kind, (-TELL_EVERY, 0))
         if now - at < TELL_EVERY:
