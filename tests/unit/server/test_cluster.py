@@ -388,6 +388,49 @@ def test_owner_that_is_not_there_is_said_to_be_replaced(monkeypatch: pytest.Monk
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("is_late", [False, True], ids=["before", "after"])
+def test_poll_that_another_node_answers_ends_where_this_one_is_stopped(
+    monkeypatch: pytest.MonkeyPatch, is_late: bool
+) -> None:
+    monkeypatch.setattr(forwarding, "LAST_SECONDS", 0.1)
+
+    async def main() -> None:
+        asked = asyncio.Event()
+
+        async def owner(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            asked.set()
+            await reader.read()
+            writer.close()
+
+        server = await asyncio.start_server(owner, "127.0.0.1", 0)
+        peer = Peer("127.0.0.1", server.sockets[0].getsockname()[1], identity())
+        if is_late:
+            peer.close()
+        poll = peer.answer(scope("GET"), receive(b""), take([]), b"", "/s0")
+        work = asyncio.create_task(poll)
+        async with asyncio.timeout(GIVE_UP):
+            await asked.wait()
+            if not is_late:
+                peer.close()
+            with pytest.raises(JournalUnavailable, match="this node is being stopped: ask again"):
+                await work
+        server.close()
+
+    asyncio.run(main())
+
+
+def test_stream_of_events_that_is_cut_ends_as_a_stream_does() -> None:
+    async def owner(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
+        writer.write(head + b"transfer-encoding: chunked\r\n\r\n2\r\nok\r\n")
+
+    (messages,) = forwarded(owner, b"", method="GET")
+    assert messages[-2]["body"] == b"ok"
+    assert messages[-1] == {"type": "http.response.body", "body": b""}
+
+
 def test_answers_of_a_node_that_has_lost_their_shard_end_in_time() -> None:
     async def main() -> None:
         served: list[asyncio.Task[Any]] = []

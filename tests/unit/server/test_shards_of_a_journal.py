@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -75,6 +76,17 @@ def test_server_without_node_refuses_the_journal_of_a_cluster_and_says_what_to_d
         # Its shard was not touched: any node has it at once.
         assert (await journal.last("s0"), journal.shelves["s0"].head) == before
         await served(journal, node_plan("s0", DUEL, SQUAD), "bob", queue="duel")
+
+    play(scene)
+
+
+def test_backup_of_several_shards_is_not_served_by_one_server(tmp_path: Path) -> None:
+    async def scene(journal: Shared) -> None:
+        await served(journal, node_plan("s0.squad", DUEL, SQUAD), "ada")
+        restored = ShardPlan((DUEL, SQUAD), owner="alone", data=tmp_path)
+        said = rf"journal in .* \(s0\.squad\).*`evenmatch backup {tmp_path} ADDRESS`"
+        with pytest.raises(ConfigError, match=said):
+            await served(journal, restored)
 
     play(scene)
 

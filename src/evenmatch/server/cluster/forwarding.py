@@ -33,14 +33,18 @@ UNKNOWN = (
     "the node that answers has failed, and whether this was done is not known: repeat it in a "
     "second, with the same Idempotency-Key if it had one"
 )
+STOPPING = "this node is being stopped: ask again in a second, and another one answers"
 CONNECTIONS_MAX = 256
 """Connections to the owner that are kept open while nobody uses them."""
 CONNECT_SECONDS = 1.0
 ANSWER_SECONDS = 40.0
 """A long poll takes up to 30 s."""
+LAST_SECONDS = 1.0
+"""How long a node that is being stopped waits for what others answer, where nothing is changed."""
 REFUSAL_BYTES_MAX = 65_536
 ENDED = "ended"
 """Stands for the shard where nobody waits for the answer any more; names of shards have a slash."""
+EVENT_STREAM = b"text/event-stream"
 HOP_BY_HOP = frozenset(
     {
         b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"te",
@@ -69,6 +73,8 @@ class Peer:
         # Which shard is asked over each connection, until the answer begins and until it is whole.
         self._asked_for: dict[Connection, str] = {}
         self._busy: dict[Connection, str] = {}
+        # How long requests wait that change nothing.
+        self._limits: dict[asyncio.Timeout, None] = {}
         self._misplaced: dict[Connection, None] = {}
         self._is_closed = False
 
@@ -133,7 +139,10 @@ class Peer:
                 await send({"type": "http.response.body", "body": part, "more_body": True})
             is_whole = True
         except (OSError, ValueError):
-            return
+            # A stream of events may end at any time. Of anything else the client must see that it
+            # did not come whole.
+            if not headers.get(b"content-type", b"").startswith(EVENT_STREAM):
+                return
         finally:
             is_over = True
             del self._busy[connection]
@@ -141,15 +150,17 @@ class Peer:
         await send({"type": "http.response.body", "body": b""})
 
     def close(self) -> None:
-        """Close all connections, and keep none from then on.
+        """Close the connections of streams and those that nobody uses, and keep none from then on.
 
-        Whoever follows something over one comes again.
+        Whoever follows something over one comes again. Long polls have a second left.
         """
         self._is_closed = True
         while self._free:
             self._free.pop().close()
         for connection in list(self._busy):
             connection.close()
+        for limit in self._limits:
+            limit.reschedule(asyncio.get_running_loop().time() + LAST_SECONDS)
 
     def end_all_but(self, owned: Collection[str]) -> bool:
         """End the answers about other shards that were under way at the last call already.
@@ -188,11 +199,13 @@ class Peer:
                 that has it whole.
         """
         is_safe = request.method.decode() in SAFE
-        limit = asyncio.timeout(ANSWER_SECONDS)
+        limit = asyncio.timeout(LAST_SECONDS if is_safe and self._is_closed else ANSWER_SECONDS)
         if is_safe:
             leaving.add_done_callback(lambda _: _end(limit))
         try:
             async with limit:
+                if is_safe:
+                    self._limits[limit] = None
                 while True:
                     connection = await self._connection()
                     is_again = is_safe and connection.is_used
@@ -215,7 +228,10 @@ class Peer:
         except (OSError, ValueError) as error:
             if is_safe and leaving.done():
                 raise Disconnected from None
-            raise JournalUnavailable(UNKNOWN) from error
+            is_stopping = is_safe and self._is_closed
+            raise JournalUnavailable(STOPPING if is_stopping else UNKNOWN) from error
+        finally:
+            self._limits.pop(limit, None)
 
     async def _connection(self) -> Connection:
         while self._free:

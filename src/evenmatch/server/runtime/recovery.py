@@ -29,7 +29,7 @@ from evenmatch.engine.state.state import Tables
 from evenmatch.errors import ConfigError, JournalCorrupt
 from evenmatch.journals.backup import had_keys
 from evenmatch.journals.base import Entry, Journal, Segment, StoredSnapshot, format_of
-from evenmatch.journals.opening import is_shared, without_password
+from evenmatch.journals.opening import without_password
 from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import Queue
 from evenmatch.model.shards import ShardPart, shards_of
@@ -351,7 +351,7 @@ async def check_alone(journal: Journal, plan: ShardPlan) -> None:
         JournalError: The journal cannot be read, or is damaged.
     """
     # Only nodes keep the format, and they share the shards out.
-    if plan.keeps_format or not is_shared(plan.journal):
+    if plan.keeps_format:
         return
     others = []
     for shard in await journal.shards():
@@ -360,11 +360,24 @@ async def check_alone(journal: Journal, plan: ShardPlan) -> None:
             if found.engine.tables.waiting or found.engine.tables.matches:
                 others.append(shard)
     if others:
+        at, advice = (
+            f"in {plan.data}",
+            (
+                f"bring it to a journal on a server with `evenmatch backup {plan.data} ADDRESS`, and "
+                f"start nodes on that, one at the least"
+            ),
+        )
+        if plan.journal:
+            at, advice = (
+                f"at {without_password(plan.journal)}",
+                (
+                    "start it with --node NAME and --cluster-key FILE, as the others were, even if it "
+                    "is the only node"
+                ),
+            )
         raise ConfigError(
-            f"the journal at {without_password(plan.journal)} has tickets or matches in other "
-            f"shards ({', '.join(others)}): nodes of a cluster wrote it, and a server without "
-            f"--node serves only {plan.shard}: start it with --node NAME and --cluster-key FILE, "
-            f"as the others were, even if it is the only node"
+            f"the journal {at} has tickets or matches in other shards ({', '.join(others)}): nodes "
+            f"of a cluster wrote it, and a server without --node serves only {plan.shard}: {advice}"
         )
 
 
