@@ -396,12 +396,15 @@ def test_poll_that_another_node_answers_ends_where_this_one_is_stopped(
 
     async def main() -> None:
         asked = asyncio.Event()
+        served: list[asyncio.Task[Any]] = []
 
         async def owner(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            served.append(cast(Any, asyncio.current_task()))
             await reader.readuntil(b"\r\n\r\n")
             asked.set()
             await reader.read()
             writer.close()
+            await writer.wait_closed()
 
         server = await asyncio.start_server(owner, "127.0.0.1", 0)
         peer = Peer("127.0.0.1", server.sockets[0].getsockname()[1], identity())
@@ -415,7 +418,8 @@ def test_poll_that_another_node_answers_ends_where_this_one_is_stopped(
                 peer.close()
             with pytest.raises(JournalUnavailable, match="this node is being stopped: ask again"):
                 await work
-        server.close()
+            server.close()
+            await asyncio.gather(*served)
 
     asyncio.run(main())
 

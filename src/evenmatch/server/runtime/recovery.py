@@ -360,20 +360,16 @@ async def check_alone(journal: Journal, plan: ShardPlan) -> None:
             if found.engine.tables.waiting or found.engine.tables.matches:
                 others.append(shard)
     if others:
-        at, advice = (
-            f"in {plan.data}",
-            (
-                f"bring it to a journal on a server with `evenmatch backup {plan.data} ADDRESS`, and "
-                f"start nodes on that, one at the least"
-            ),
+        at = f"in {plan.data}"
+        advice = (
+            f"bring it to a journal on a server with `evenmatch backup {plan.data} ADDRESS`, and "
+            f"start nodes on that, one at the least"
         )
         if plan.journal:
-            at, advice = (
-                f"at {without_password(plan.journal)}",
-                (
-                    "start it with --node NAME and --cluster-key FILE, as the others were, even if it "
-                    "is the only node"
-                ),
+            at = f"at {without_password(plan.journal)}"
+            advice = (
+                "start it with --node NAME and --cluster-key FILE, as the others were, even if it "
+                "is the only node"
             )
         raise ConfigError(
             f"the journal {at} has tickets or matches in other shards ({', '.join(others)}): nodes "
