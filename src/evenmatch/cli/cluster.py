@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 from cyclopts import Parameter
 
+from evenmatch.cli.output import console
 from evenmatch.errors import ConfigError
 
 SECONDS = 5.0
@@ -263,10 +264,9 @@ def _asked(node: str, headers: dict[str, str]) -> NodeAnswer:
 
 def _show(answers: list[NodeAnswer], shards: list[ShardState]) -> None:
     # Imported here, so that --help and --json need no tables.
-    from rich.console import Console
     from rich.table import Column, Table
 
-    console = Console(file=sys.stdout)
+    out = console()
     table = Table(
         Column("asked at", overflow="fold"), "node", "does", "answers for", "knows format"
     )
@@ -277,7 +277,7 @@ def _show(answers: list[NodeAnswer], shards: list[ShardState]) -> None:
         own = [_name(one.tenant, one.shard) for one in each.shards if one.role == "answering"]
         number = "" if each.why else str(each.format or "not said")
         table.add_row(each.at, each.node, role, ", ".join(own), number)
-    console.print(table)
+    out.print(table)
     table = Table(
         "shard",
         "answers now",
@@ -295,7 +295,7 @@ def _show(answers: list[NodeAnswer], shards: list[ShardState]) -> None:
         name, number = _name(one.tenant, one.shard), str(one.format or "")
         owner = f"{one.owner}{OWNERS[one.state]}"
         table.add_row(name, owner, one.address, epoch, left, number, agree)
-    console.print(table)
+    out.print(table)
 
 
 def _name(tenant: str, shard: str) -> str:
