@@ -219,9 +219,9 @@ class Node:
 
     @property
     def _is_draining(self) -> bool:
-        """Return whether all shards that this node has take no new tickets."""
+        """Return whether the shards of this node, or all if it has none, take no new tickets."""
         held = [seat for seat in self._seats.values() if seat.present is not None]
-        return bool(held) and all(seat.drain is not None for seat in held)
+        return all(seat.is_draining for seat in held or self._seats.values())
 
     @property
     def _is_drained(self) -> bool:
@@ -527,7 +527,8 @@ class Node:
             return ESTRANGED
         for seat in self._seats.values():
             games = seat.present
-            if games is None and self._identity.place_of(seat.holder) is None:
+            is_known = self._identity.place_of(seat.holder) is not None
+            if games is None and (not is_known or seat.is_abandoned):
                 shard = seat.claim.shard
                 return JOURNAL_AWAY if seat.is_cut_off else f"no node answers for shard {shard}"
             if games is not None and any(each.runtime.unready for each in games.services):

@@ -116,6 +116,8 @@ class Seat:
         """When it began to answer, by the loop's clock."""
         # Until when the owner drains the shard, by the loop's clock, and whether that is over.
         self._drain_heard: tuple[float, bool] | None = None
+        # Until when the owner counts as answering, by the loop's clock: it said so itself.
+        self._answers_until = -1.0
         self._journal = plan.journal
         self._start = plan.start
         self._reluctance = reluctance
@@ -234,6 +236,16 @@ class Seat:
         if self._games is None and not self._is_recovering:
             now = asyncio.get_running_loop().time()
             self._drain_heard = None if drain is None else (now + drain.seconds_left, drain.is_over)
+
+    @property
+    def is_draining(self) -> bool:
+        """Return whether the shard takes no new tickets, here or at its owner."""
+        return self._drain_heard is not None if self._games is None else self.drain is not None
+
+    def hear_role(self, role: Role) -> None:
+        """Note what the owner says that it does for the shard."""
+        seconds = self.claim.seconds if role == "answering" else 0.0
+        self._answers_until = asyncio.get_running_loop().time() + seconds
 
     def _go_on_draining(self, games: Games) -> None:
         heard, self._drain_heard = self._drain_heard, None
@@ -457,6 +469,11 @@ class Seat:
         games = self._games
         is_over = games is not None and games.services[0].runtime.lease[1] <= 0.0
         return self._outage_told_at is not None or is_over
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Return whether the journal is away from here, and no owner says that it answers still."""
+        return self.is_cut_off and asyncio.get_running_loop().time() >= self._answers_until
 
     def _note_outage(self, error: JournalError) -> None:
         """Tell of a journal that does not answer, at once and then once a minute."""
