@@ -25,6 +25,7 @@ from evenmatch.server.cluster.greetings import ADDRESS_CHECKS, digest_of
 from evenmatch.server.cluster.handover import Handover
 from evenmatch.server.cluster.identity import NodeIdentity
 from evenmatch.server.cluster.node import GamePlan, Node
+from evenmatch.server.cluster.node_metrics import NodeMetrics
 from evenmatch.server.cluster.peer_calls import (
     FINISH_PATH,
     NODE_PATHS,
@@ -248,7 +249,7 @@ def game_of_two_shards(serve: Serve, *queues: Queue) -> GameRouter:
         )
         for part in parts
     ]
-    return GameRouter(seats, parts, serve, 10_000)
+    return GameRouter(seats, parts, serve, 10_000, NodeMetrics("a"))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from evenmatch.server.cluster.router import (
     CONFIG,
     CREATE,
     JOINED,
+    METRICS,
     STREAM,
     is_gamelift,
 )
@@ -25,6 +26,7 @@ def ways(method: str, path: str) -> list[str]:
         "by id": is_about_one and parts[2] in BY_ID,
         "by queue": is_about_one and parts[2] == "queues",
         "joined": (method, path) in JOINED,
+        "joined with the node's own": (method, path) == METRICS,
         "new ticket": (method, path) == CREATE,
         "socket": (method, path) == (WEBSOCKET, STREAM),
         "configuration": path == CONFIG and method in ("GET", "PUT"),
@@ -45,7 +47,7 @@ def test_router_says_which_shards_answer_an_operation(each: Operation) -> None:
 
 def test_tables_of_the_router_name_operations() -> None:
     known = {(each.method, each.path) for each in OPERATIONS}
-    assert known >= ANY_SHARD | JOINED.keys()
+    assert known >= ANY_SHARD | JOINED.keys() | {CREATE, METRICS}
 
 
 def test_route_that_nobody_has_placed_is_found() -> None:

@@ -26,6 +26,7 @@ from evenmatch.server.cluster.greetings import Greetings, digest_of
 from evenmatch.server.cluster.handover import Handover
 from evenmatch.server.cluster.identity import NodeIdentity, PeerNote, Purpose
 from evenmatch.server.cluster.members import HELLO_EVERY
+from evenmatch.server.cluster.node_metrics import NodeMetrics
 from evenmatch.server.cluster.peer_calls import (
     FINISH_PATH,
     NODE_PATHS,
@@ -115,7 +116,8 @@ class Node:
             self._most |= {seat.about: game.settings.limits.body_bytes_max for seat in seats}
             self._journals += [each.journal for each in game.shards]
             most = game.settings.limits.body_bytes_max
-            self._routers[game.tenant] = GameRouter(seats, game.parts, self.serve, most)
+            metrics = NodeMetrics(identity.name)
+            self._routers[game.tenant] = GameRouter(seats, game.parts, self.serve, most, metrics)
         origins = (origin for game in games for origin in game.settings.origins)
         self.origins = tuple(dict.fromkeys(origins))
         runs = [(game.tenant, game.parts, game.settings, game.queues) for game in games]
@@ -275,6 +277,10 @@ class Node:
         """Answer a client's request, wherever its shard is."""
         await self._routers[self._tenants.of(scope)](scope, receive, send)
 
+    def answered(self, scope: Scope, status: int, began: float) -> None:
+        """Count an answer that the node gives itself to a client, in the place of a shard."""
+        self._routers[self._tenants.of(scope)].metrics.answered(status, began)
+
     async def _answer_frame(self, scope: Scope, receive: Receive, send: Send, about: str) -> None:
         await self._answer_node(scope, receive, send, PeerNote(scope["client"][0], about))
 
@@ -355,7 +361,7 @@ class Node:
         """Answer one request, or have it answered."""
         if scope["type"] not in ("http", "websocket"):
             return
-        is_begun = False
+        is_begun, began = False, NodeMetrics.stopwatch()
 
         async def noted(message: Message) -> None:
             nonlocal is_begun
@@ -381,6 +387,7 @@ class Node:
             if not is_begun:
                 told = denying(send) if scope["type"] == "websocket" else send
                 await send_body(told, 500, internal_problem())
+                self.answered(scope, 500, began)
 
     def _unexpected(self, error: Exception) -> None:
         """Count and log an error that is a fault of ours."""
@@ -446,7 +453,7 @@ class Node:
         self, scope: Scope, receive: Receive, send: Send, note: PeerNote
     ) -> None:
         """Answer what another node hands on, or name the owner."""
-        scope["client"] = (note.client, 0)
+        scope["client"], began = (note.client, 0), NodeMetrics.stopwatch()
         seat = self._seats.get(note.about)
         if seat is None:
             raise JournalUnavailable(
@@ -464,6 +471,7 @@ class Node:
             named = (OWNER, seat.holder.encode("latin-1"))
             await send_body(send, status, encode(problem), [*headers_of(error), named])
             return
+        self._routers[seat.tenant].metrics.answered(503, began)
         raise JournalUnavailable(
             JOURNAL_AWAY
             if seat.is_cut_off

@@ -15,13 +15,14 @@ from urllib.parse import parse_qs, parse_qsl, unquote, urlencode
 import msgspec
 from starlette.requests import Request
 
-from evenmatch.errors import InvalidTicket, NotSupported
+from evenmatch.errors import InvalidTicket, MatchmakingError, NotSupported
 from evenmatch.model.group_split import NAMED, GroupSplit, read_split
 from evenmatch.model.shards import FIRST, ShardPart, shard_of
 from evenmatch.server.cluster import joined_answers
 from evenmatch.server.cluster.ask_shards import Serve, ask_each_shard
 from evenmatch.server.cluster.configurations import Configurations
 from evenmatch.server.cluster.joined_answers import WholeAnswer
+from evenmatch.server.cluster.node_metrics import NodeMetrics
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.cluster.sharded_sockets import ManySockets
 from evenmatch.server.gamelift.codec import codec_of
@@ -32,6 +33,7 @@ from evenmatch.server.http.responses import (
     Receive,
     Scope,
     Send,
+    problem_of,
     read_body,
     replay_body,
     send_body,
@@ -39,7 +41,8 @@ from evenmatch.server.http.responses import (
 from evenmatch.server.http.ticket_routes import record_of
 from evenmatch.wire.tickets import BAD
 
-CREATE, STREAM, CONFIG = ("POST", "/v1/tickets"), "/v1/stream", "/v1/config"
+CREATE, METRICS = ("POST", "/v1/tickets"), ("GET", "/metrics")
+STREAM, CONFIG = "/v1/stream", "/v1/config"
 GAMELIFT = ("/service/GameLift/", "/v1/gamelift/")
 """What its paths begin with, beside `POST /`."""
 CHANGES = frozenset({"PUT", "POST"})
@@ -51,7 +54,6 @@ JOINED: dict[tuple[str, str], Callable[[Sequence[tuple[str, WholeAnswer]]], Whol
     ("GET", "/v1/drain"): joined_answers.drains,
     ("POST", "/v1/drain"): joined_answers.drains,
     ("DELETE", "/v1/drain"): joined_answers.drains,
-    ("GET", "/metrics"): joined_answers.metrics,
 }
 """Requests that each shard answers, and how one answer is made of theirs."""
 IS_ARRAY = re.compile(rb"[ \t\r\n]*\[").match
@@ -114,11 +116,18 @@ class GameRouter:
         parts: What each of them has, in the same order.
         serve: Answers a request for one of them.
         body_bytes_max: Bytes of a body.
+        metrics: Of the node, about this game.
     """
 
     def __init__(
-        self, seats: Sequence[Seat], parts: Sequence[ShardPart], serve: Serve, body_bytes_max: int
+        self,
+        seats: Sequence[Seat],
+        parts: Sequence[ShardPart],
+        serve: Serve,
+        body_bytes_max: int,
+        metrics: NodeMetrics,
     ) -> None:
+        self.metrics = metrics
         self._body_bytes_max = body_bytes_max
         self._seats = tuple(seats)
         self._first = self._seats[0]
@@ -136,32 +145,58 @@ class GameRouter:
         self._configurations = Configurations(self._seats, firsts, serve)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request of a client."""
-        if len(self._seats) == 1:
-            await self._serve(self._first, scope, receive, send)
-            return
+        """Answer one request of a client; an answer of the node's own is counted.
+
+        Raises:
+            MatchmakingError: Nobody answers, or the request cannot go to any shard.
+        """
+        began = self.metrics.stopwatch()
+        try:
+            await self._route(scope, receive, send, began)
+        except MatchmakingError as error:
+            self.metrics.answered(problem_of(error)[0], began)
+            raise
+
+    async def _route(self, scope: Scope, receive: Receive, send: Send, began: float) -> None:
         path, method = scope["path"], scope.get("method", "")
-        if scope["type"] == "websocket":
+        if (joined := await self._joined(scope, receive)) is not None:
+            self.metrics.answered(joined.status, began)
+            await _tell(send, joined)
+        elif len(self._seats) == 1:
+            await self._serve(self._first, scope, receive, send)
+        elif scope["type"] == "websocket":
             if path == STREAM:
                 await ManySockets(self._by_shard, self._serve)(scope, receive, send)
             else:
                 await self._serve(self._first, scope, receive, send)
         elif (method, path) == CREATE:
             await self._create(scope, receive, send)
-        elif (join := JOINED.get((method, path))) is not None:
-            body = await read_body(scope, receive, self._body_bytes_max)
-            found = await ask_each_shard(self._serve, self._seats, scope, body)
-            await _tell(send, join([(seat.claim.shard, each) for seat, each in found]))
-        elif path == CONFIG and method in ("GET", "PUT"):
-            await _tell(send, await self._configurations.answer(scope, receive))
-        elif method in CHANGES and len(each := self._parts_of(path)) > 1:
-            body = await read_body(scope, receive, self._body_bytes_max)
-            found = await ask_each_shard(self._serve, each, scope, body)
-            await _tell(send, joined_answers.first([answer for _, answer in found]))
         elif is_gamelift(method, path):
             await self._gamelift(scope, receive, send)
         else:
             await self._serve(self._seat_of(path, scope), scope, receive, send)
+
+    async def _joined(self, scope: Scope, receive: Receive) -> WholeAnswer | None:
+        """Return the answer to what is asked of several shards; None if only one is to answer."""
+        path, method = scope["path"], scope.get("method", "")
+        if (method, path) == METRICS:
+            # The node adds its own, even where there is only one shard.
+            found = await ask_each_shard(self._serve, self._seats, scope, b"")
+            named = [(seat.claim.shard, each) for seat, each in found]
+            return joined_answers.metrics(named, self.metrics.text())
+        if len(self._seats) == 1:
+            return None
+        if (join := JOINED.get((method, path))) is not None:
+            body = await read_body(scope, receive, self._body_bytes_max)
+            found = await ask_each_shard(self._serve, self._seats, scope, body)
+            return join([(seat.claim.shard, each) for seat, each in found])
+        if path == CONFIG and method in ("GET", "PUT"):
+            return await self._configurations.answer(scope, receive)
+        if method in CHANGES and len(each := self._parts_of(path)) > 1:
+            body = await read_body(scope, receive, self._body_bytes_max)
+            found = await ask_each_shard(self._serve, each, scope, body)
+            return joined_answers.first([answer for _, answer in found])
+        return None
 
     async def _gamelift(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one of GameLift's calls: all its queues are in the default group.
