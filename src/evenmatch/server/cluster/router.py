@@ -7,7 +7,7 @@ several shards is asked of each, and `joined_answers` joins what they say.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, unquote, urlencode
@@ -15,13 +15,13 @@ from urllib.parse import parse_qs, parse_qsl, unquote, urlencode
 import msgspec
 from starlette.requests import Request
 
-from evenmatch.errors import InvalidTicket, MatchmakingError, NotSupported
+from evenmatch.errors import InvalidTicket, MatchmakingError, NotSupported, UnknownQueue
 from evenmatch.model.group_split import NAMED, GroupSplit, read_split
 from evenmatch.model.shards import FIRST, ShardPart, shard_of
 from evenmatch.server.cluster import joined_answers
 from evenmatch.server.cluster.ask_shards import Serve, ask_each_shard
 from evenmatch.server.cluster.configurations import Configurations
-from evenmatch.server.cluster.joined_answers import WholeAnswer
+from evenmatch.server.cluster.joined_answers import UNKNOWN, WholeAnswer
 from evenmatch.server.cluster.node_metrics import NodeMetrics
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.cluster.sharded_sockets import ManySockets
@@ -30,13 +30,16 @@ from evenmatch.server.gamelift.routes import CHANGES as GAMELIFT_CHANGES
 from evenmatch.server.gamelift.service_errors import ServiceError, service_error_of
 from evenmatch.server.http.responses import (
     InvalidRequest,
+    Message,
     Receive,
     Scope,
     Send,
+    encode,
     problem_of,
     read_body,
     replay_body,
     send_body,
+    unknown_queue,
 )
 from evenmatch.server.http.ticket_routes import record_of
 from evenmatch.wire.tickets import BAD
@@ -174,7 +177,8 @@ class GameRouter:
         elif is_gamelift(method, path):
             await self._gamelift(scope, receive, send)
         else:
-            await self._serve(self._seat_of(path, scope), scope, receive, send)
+            told = self._naming(send, self._unknown_in(path))
+            await self._serve(self._seat_of(path, scope), scope, receive, told)
 
     async def _joined(self, scope: Scope, receive: Receive) -> WholeAnswer | None:
         """Return the answer to what is asked of several shards; None if only one is to answer."""
@@ -266,11 +270,14 @@ class GameRouter:
         if IS_ARRAY(body):
             await self._create_many(scope, (body, receive), send)
             return
-        seat = self._seat_of_ticket(body)
-        await self._serve(seat, scope, replay_body(body, receive), send)
+        seat, unknown = self._place_of(body)
+        told = self._naming(send, unknown)
+        await self._serve(seat, scope, replay_body(body, receive), told)
 
     def seat_of_create(self, body: bytes) -> Seat | None:
-        """Return the shard of a request to create tickets; None of an array of several shards.
+        """Return the shard of a request to create tickets; None if it has to go the longer way.
+
+        That is an array, which may belong to several, or a ticket of a queue that no shard has.
 
         Raises:
             InvalidTicket: The queues of its ticket belong to several.
@@ -279,10 +286,13 @@ class GameRouter:
             return self._first
         if IS_ARRAY(body):
             return None
-        return self._seat_of_ticket(body)
+        seat, unknown = self._place_of(body)
+        return None if unknown else seat
 
-    def _seat_of_ticket(self, body: bytes | msgspec.Raw) -> Seat:
-        """Return the shard of a new ticket; the first one knows what is wrong with it.
+    def _place_of(self, body: bytes | msgspec.Raw) -> tuple[Seat, str]:
+        """Return the shard of a new ticket, and the first of its queues that no shard has.
+
+        Of a ticket with which something is wrong it is the first shard, which knows what.
 
         Raises:
             InvalidTicket: Its queues belong to several.
@@ -290,13 +300,14 @@ class GameRouter:
         try:
             named = msgspec.json.decode(body, type=_CreatePlace)
         except BAD:
-            return self._first
+            return self._first, ""
+        unknown = next((name for name in named.queues if name not in self._by_queue), "")
         known = [name for name in named.queues if name in self._by_queue] or [self._default]
         places = dict.fromkeys(self._by_queue[name] for name in known)
         if len(places) > 1:
             raise InvalidTicket("the queues of one ticket must be in one group", where="/queues")
         seats, split = next(iter(places)), self._splits[known[0]]
-        return seats[0] if split is None else seats[named.part(split)]
+        return seats[0] if split is None else seats[named.part(split)], unknown
 
     async def _create_many(self, scope: Scope, came: tuple[bytes, Receive], send: Send) -> None:
         """Let each shard make its tickets of an array; each is answered as if it had come alone."""
@@ -307,12 +318,15 @@ class GameRouter:
             items = []
         places: dict[Seat, list[int]] = {}
         refused: dict[int, InvalidTicket] = {}
+        unknown: dict[int, str] = {}
         for at, item in enumerate(items):
             try:
-                places.setdefault(self._seat_of_ticket(item), []).append(at)
+                seat, unknown[at] = self._place_of(item)
             except InvalidTicket as refusal:
                 refused[at] = refusal
-        if len(places) <= 1 and not refused:
+            else:
+                places.setdefault(seat, []).append(at)
+        if len(places) <= 1 and not refused and not any(unknown.values()):
             seat = next(iter(places), self._first)
             await self._serve(seat, scope, replay_body(body, receive), send)
             return
@@ -324,7 +338,59 @@ class GameRouter:
         joined = joined_answers.creates(
             [(places[seat], each) for seat, each in found], refused, len(items)
         )
-        await _tell(send, joined)
+        await _tell(send, joined._replace(body=self._renamed(joined.body, unknown)))
+
+    # Queues that there are not
+
+    def _unknown_in(self, path: str) -> str:
+        """Return the queue that a path names and no shard has; empty if there is none."""
+        parts = path.split("/")
+        name = unquote(parts[3]) if len(parts) > 3 and parts[1:3] == ["v1", "queues"] else ""
+        return "" if name in self._by_queue else name
+
+    def _naming(self, send: Send, unknown: str) -> Send:
+        """Let the refusal of an unknown queue name all queues: a shard knows only its own.
+
+        Args:
+            send: Takes what the client is told.
+            unknown: The queue; empty if all are known.
+        """
+        if not unknown:
+            return send
+        head: Message | None = None
+        parts: list[bytes] = []
+
+        async def told(message: Message) -> None:
+            nonlocal head
+            if message["type"] == "http.response.start" and message["status"] == UNKNOWN:
+                head = message
+            elif head is None:
+                await send(message)
+            else:
+                parts.append(message.get("body", b""))
+                if not message.get("more_body", False):
+                    kept = [each for each in head["headers"] if each[0] != b"content-length"]
+                    body = self._renamed(b"".join(parts), {0: unknown})
+                    await send_body(send, head["status"], body, kept)
+
+        return told
+
+    def _renamed(self, body: bytes, unknown: Mapping[int, str]) -> bytes:
+        """Return an answer whose refusals of unknown queues name all queues of the game.
+
+        Args:
+            body: One refusal, or what is said to each ticket of an array.
+            unknown: The queue that no shard has, by place in the array; empty if there is none.
+        """
+        try:
+            told = msgspec.json.decode(body)
+        except BAD:
+            return body
+        for at, problem in enumerate(told if isinstance(told, list) else [told]):
+            name = unknown.get(at)
+            if name and isinstance(problem, dict) and problem.get("error") == UnknownQueue.code:
+                problem["message"] = unknown_queue(name, self._by_queue).message
+        return encode(told)
 
 
 def is_gamelift(method: str, path: str) -> bool:
