@@ -65,6 +65,10 @@ from evenmatch.wire.tickets import Problem
 
 ESTRANGED = "give all nodes the same cluster key, and set their clocks to within a minute"
 JOURNAL_AWAY = "no node answers, because the journal cannot be reached: try again in a second"
+LEASE_LOST = (
+    "this node was away for longer than its lease, so another one may answer by now: try again in "
+    "a second"
+)
 HEALTH_PATH, READY_PATH = "/healthz", "/readyz"
 HOLD_SECONDS = 0.8
 """For how long a request waits while a shard goes from one node to another."""
@@ -472,11 +476,8 @@ class Node:
             await send_body(send, status, encode(problem), [*headers_of(error), named])
             return
         self._routers[seat.tenant].metrics.answered(503, began)
-        raise JournalUnavailable(
-            JOURNAL_AWAY
-            if seat.is_cut_off
-            else "this node does not answer now; another one will in a second"
-        )
+        otherwise = "this node does not answer now; another one will in a second"
+        raise JournalUnavailable(_reason(seat, otherwise))
 
     async def serve(self, seat: Seat, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a client's request for a shard, here or at its owner.
@@ -516,11 +517,8 @@ class Node:
         """
         place = self._identity.place_of(seat.holder)
         if place is None:
-            raise JournalUnavailable(
-                JOURNAL_AWAY
-                if seat.is_cut_off
-                else "no node answers now; one takes over within seconds: try again"
-            )
+            otherwise = "no node answers now; one takes over within seconds: try again"
+            raise JournalUnavailable(_reason(seat, otherwise))
         return place
 
     @property
@@ -537,11 +535,17 @@ class Node:
             games = seat.present
             is_known = self._identity.place_of(seat.holder) is not None
             if games is None and (not is_known or seat.is_abandoned):
-                shard = seat.claim.shard
-                return JOURNAL_AWAY if seat.is_cut_off else f"no node answers for shard {shard}"
+                return _reason(seat, f"no node answers for shard {seat.claim.shard}")
             if games is not None and any(each.runtime.unready for each in games.services):
                 return f"shard {seat.claim.shard} is not ready; its node's log says why"
         return None
+
+
+def _reason(seat: Seat, otherwise: str) -> str:
+    """Return why nobody answers for a shard, as far as this node knows."""
+    if seat.is_cut_off:
+        return JOURNAL_AWAY
+    return LEASE_LOST if seat.was_away else otherwise
 
 
 def _has_failed(task: asyncio.Task[None], what: str) -> bool:

@@ -19,7 +19,7 @@ from evenmatch.errors import JournalError, JournalUnavailable, MatchmakingError,
 from evenmatch.journals.base import Journal
 from evenmatch.server.cluster.identity import address_of, name_of
 from evenmatch.server.runtime.games import Games
-from evenmatch.server.runtime.lease_keeping import RELEASED, Claim
+from evenmatch.server.runtime.lease_keeping import LEASE_OVER, RELEASED, WAS_AWAY, Claim
 from evenmatch.server.runtime.logs import log
 
 ASK_EVERY = 0.2
@@ -466,9 +466,16 @@ class Seat:
     @property
     def is_cut_off(self) -> bool:
         """Return whether the journal did not answer when this node asked it last."""
-        games = self._games
-        is_over = games is not None and games.services[0].runtime.lease[1] <= 0.0
-        return self._outage_told_at is not None or is_over
+        return self._outage_told_at is not None or self._refusal == LEASE_OVER
+
+    @property
+    def was_away(self) -> bool:
+        """Return whether this node was away for longer than its lease, and has not renewed it."""
+        return self._refusal == WAS_AWAY
+
+    @property
+    def _refusal(self) -> str | None:
+        return None if self._games is None else self._games.services[0].runtime.refusal
 
     @property
     def is_abandoned(self) -> bool:
