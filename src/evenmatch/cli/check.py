@@ -216,11 +216,19 @@ async def _foreseen_by_shard(
 
     queues, settings, seed = load_server(config)
     whole = ShardPlan(queues, seed, settings)
+    layout = shards_of(queues)
+    names = [each.name for each in layout if each.split[1]]
+    new = [name for name in names if name not in shards and name.partition("~")[0] in shards]
+    found = []
+    if new:
+        found.append(
+            f"This configuration splits a group into more parts than {place} has (new: "
+            f"{', '.join(new)}): drain the nodes first, or a player may wait in two parts at once."
+        )
     if set(shards) <= {FIRST}:
         # One server has all groups in one shard; so has a cluster whose queues are all together.
         effect, waiting = await foresee_against(journal, whole)
-        return [_effect_sentence(effect, f"{_tickets(waiting)} in {place}")]
-    layout, found = shards_of(queues), []
+        return [_effect_sentence(effect, f"{_tickets(waiting)} in {place}"), *found]
     for part in layout:
         own = tuple(queue for queue in queues if queue.name in part.queues)
         plan = msgspec.structs.replace(whole, queues=own, shard=part.name, layout=layout)

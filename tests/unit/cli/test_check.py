@@ -758,6 +758,32 @@ def test_tickets_of_all_shards_are_foreseen(
         assert line.startswith(start)
 
 
+@pytest.mark.parametrize(
+    ("shards", "parts", "new"),
+    [
+        (("s0",), 2, "s0~1"),
+        (("s0", "s0~1"), 4, "s0~2, s0~3"),
+        (("s0", "s0~1"), 2, ""),
+        (("s0.casual",), 2, ""),
+    ],
+)
+def test_parts_that_a_journal_does_not_have_yet_need_a_drain(
+    shards: tuple[str, ...],
+    parts: int,
+    new: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    data, path = tmp_path / "data", tmp_path / "config.toml"
+    for shard in shards:
+        waiting_in(shard, "default", "a").write(data)
+    path.write_text(grouped("default") + f'split = "hash:{parts}"\n')
+    assert main(["check", str(path), "--against", str(data)]) == 0
+    told = capsys.readouterr().out
+    assert (f"(new: {new}): drain the nodes first" in told) == bool(new)
+    assert ("drain the nodes first" in told) == bool(new)
+
+
 def test_one_server_has_all_groups_in_one_shard(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

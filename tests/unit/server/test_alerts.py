@@ -209,7 +209,7 @@ def test_server_that_is_gone() -> None:
 def of_two_shards(world: World, status: int = 200) -> bytes:
     """Return the metrics of a game of two shards, one of which answers with this status."""
     pages = [WholeAnswer(each, (), world.parts.metrics.text()) for each in (200, status)]
-    return joined_answers.metrics(list(zip(("s0", "s0.casual"), pages, strict=True))).body
+    return joined_answers.metrics(list(zip(("s0", "s0.casual"), pages, strict=True)), "").body
 
 
 def test_shard_that_is_gone() -> None:

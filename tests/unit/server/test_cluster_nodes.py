@@ -25,6 +25,7 @@ from evenmatch.server.cluster.greetings import ADDRESS_CHECKS, digest_of
 from evenmatch.server.cluster.handover import Handover
 from evenmatch.server.cluster.identity import NodeIdentity
 from evenmatch.server.cluster.node import GamePlan, Node
+from evenmatch.server.cluster.node_metrics import NodeMetrics
 from evenmatch.server.cluster.peer_calls import (
     FINISH_PATH,
     NODE_PATHS,
@@ -49,7 +50,7 @@ from evenmatch.server.http.responses import (
     send_body,
 )
 from evenmatch.server.runtime.games import Games
-from evenmatch.server.runtime.lease_keeping import Claim
+from evenmatch.server.runtime.lease_keeping import LEASE_OVER, WAS_AWAY, Claim
 from evenmatch.server.runtime.logs import log
 from evenmatch.wire.tickets import Problem, decode_create
 from tests.callers import Site, with_site
@@ -248,7 +249,7 @@ def game_of_two_shards(serve: Serve, *queues: Queue) -> GameRouter:
         )
         for part in parts
     ]
-    return GameRouter(seats, parts, serve, 10_000)
+    return GameRouter(seats, parts, serve, 10_000, NodeMetrics("a"))
 
 
 @pytest.mark.parametrize(
@@ -773,6 +774,27 @@ def test_requests_say_that_the_journal_is_away(monkeypatch: pytest.MonkeyPatch) 
             assert b"secret.example" not in answer.body
 
     with_node(scene, journal=Away())
+
+
+@pytest.mark.parametrize(
+    ("refusal", "words"),
+    [(LEASE_OVER, b"the journal cannot be reached"), (WAS_AWAY, b"this node was away")],
+)
+def test_node_whose_lease_is_over_says_why_and_no_more_than_it_knows(
+    refusal: str, words: bytes
+) -> None:
+    async def scene(running: Node) -> None:
+        (seat,) = running._seats.values()
+        await until(lambda: seat.present is not None, "the lease")
+        game = cast(Any, seat.games)
+        game.may_answer, game.services[0].runtime.refusal = False, refusal
+        signed = IDENTITY.sign("10.9.8.7", "/s0")
+        for path, note in (("/v1/tickets/s0-1", None), ("/v1/queues", signed), ("/readyz", None)):
+            answer = await asked(running, path, signed=note)
+            assert answer.status == 503
+            assert words in answer.body
+
+    with_node(scene)
 
 
 def test_node_of_the_same_name_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,18 +1,34 @@
 """Which shards of a game answer which operation."""
 
+import asyncio
+from typing import Any
+
+import msgspec
 import pytest
 
+from evenmatch.model.queue import Queue
+from evenmatch.server.cluster.ask_shards import whole_answer
 from evenmatch.server.cluster.router import (
     ANY_SHARD,
     BY_ID,
     CONFIG,
     CREATE,
     JOINED,
+    METRICS,
     STREAM,
     is_gamelift,
 )
+from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.http.operation import WEBSOCKET, Operation
+from evenmatch.server.http.responses import (
+    encode,
+    problem_of,
+    read_body,
+    send_body,
+    unknown_queue,
+)
 from evenmatch.server.http.table import OPERATIONS
+from tests.unit.server.test_cluster_nodes import game_of_two_shards
 
 
 def ways(method: str, path: str) -> list[str]:
@@ -25,6 +41,7 @@ def ways(method: str, path: str) -> list[str]:
         "by id": is_about_one and parts[2] in BY_ID,
         "by queue": is_about_one and parts[2] == "queues",
         "joined": (method, path) in JOINED,
+        "joined with the node's own": (method, path) == METRICS,
         "new ticket": (method, path) == CREATE,
         "socket": (method, path) == (WEBSOCKET, STREAM),
         "configuration": path == CONFIG and method in ("GET", "PUT"),
@@ -45,7 +62,7 @@ def test_router_says_which_shards_answer_an_operation(each: Operation) -> None:
 
 def test_tables_of_the_router_name_operations() -> None:
     known = {(each.method, each.path) for each in OPERATIONS}
-    assert known >= ANY_SHARD | JOINED.keys()
+    assert known >= ANY_SHARD | JOINED.keys() | {CREATE, METRICS}
 
 
 def test_route_that_nobody_has_placed_is_found() -> None:
@@ -59,3 +76,45 @@ def test_all_ways_to_call_gamelift_are_told_apart_from_the_page() -> None:
     assert is_gamelift("POST", "/service/GameLift/operation/StartMatchmaking")
     assert is_gamelift("GET", "/v1/gamelift/events")
     assert not is_gamelift("GET", "/")
+
+
+async def refusing(seat: Seat, scope: Any, receive: Any, send: Any) -> None:
+    """Refuse a queue that a shard has not, as the shard does."""
+    body = await read_body(scope, receive, 1_000)
+    refused = unknown_queue("none", [seat.claim.shard])
+    status, problem = problem_of(refused)
+    if body.startswith(b"["):
+        items = [{"status": status, "error": problem.error, "message": problem.message}]
+        await send_body(send, 200, encode(items * len(msgspec.json.decode(body))))
+    else:
+        await send_body(send, status, encode(problem))
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "says_all"),
+    [
+        ("POST", "/v1/tickets", b'{"queues": ["none"]}', True),
+        ("POST", "/v1/tickets", b'{"queues": ["b", "none"]}', True),
+        ("POST", "/v1/tickets", b'[{"queues": ["none"]}]', True),
+        ("POST", "/v1/tickets", b'[{"queues": ["b"]}, {"queues": ["none"]}]', True),
+        ("GET", "/v1/queues/none/stats", b"", True),
+        ("POST", "/v1/queues/none/pause", b"", True),
+        # What a shard says of its own is left as it is.
+        ("POST", "/v1/tickets", b'{"queues": ["a"]}', False),
+        ("GET", "/v1/queues/b/stats", b"", False),
+    ],
+)
+def test_refusal_of_an_unknown_queue_names_the_queues_of_all_shards(
+    method: str, path: str, body: bytes, says_all: bool
+) -> None:
+    router = game_of_two_shards(refusing, Queue("a"), Queue("b", group="other"))
+    scope = {
+        "type": "http", "method": method, "path": path, "query_string": b"", "headers": [],
+    }  # fmt: skip
+    told = asyncio.run(whole_answer(router, scope, body)).value()
+    last = told[-1] if isinstance(told, list) else told
+    assert last["error"] == "unknown_queue"
+    assert last["message"].endswith("; allowed: a, b") == says_all
+    # A ticket goes in a frame only to a shard that has its queue.
+    if path == "/v1/tickets" and not body.startswith(b"["):
+        assert (router.seat_of_create(body) is None) == says_all

@@ -41,7 +41,7 @@ class PlayedGame:
     def __init__(
         self, error: MatchmakingError | None = None, stuck: Exception | None = None
     ) -> None:
-        runtime = SimpleNamespace(lease=(1, LEASE), unready=None, format=FORMAT)
+        runtime = SimpleNamespace(lease=(1, LEASE), unready=None, format=FORMAT, refusal=None)
         self.services = (SimpleNamespace(runtime=runtime),)
         self.gate = SimpleNamespace(is_keyed=False, look=lambda: None)
         self.may_answer = True

@@ -1,11 +1,15 @@
 """One answer of what several shards say."""
 
 import msgspec
+import pytest
+from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from evenmatch.errors import InvalidTicket
 from evenmatch.server.cluster import joined_answers
 from evenmatch.server.cluster.joined_answers import SHARD_UP, WholeAnswer, well
+from evenmatch.server.views.metrics import CONTENT_TYPE
+from tests.unit.server.promql import scrape
 
 
 def bad(status: int, code: str = "unavailable") -> WholeAnswer:
@@ -51,7 +55,7 @@ def test_metrics_of_all_shards_can_be_read_as_one_page() -> None:
     pages = [
         (name, WholeAnswer(200, (), page.format(n).encode())) for name, n in (("a", 3), ("b", 4))
     ]
-    families = list(text_string_to_metric_families(joined_answers.metrics(pages).body.decode()))
+    families = list(text_string_to_metric_families(joined_answers.metrics(pages, "").body.decode()))
     assert [each.name for each in families] == ["t", "up", "w", SHARD_UP]
     found = {(each.name, each.labels["shard"]): each.value for each in families[0].samples}
     assert found == {("t_total", "a"): 3.0, ("t_total", "b"): 4.0}
@@ -60,7 +64,7 @@ def test_metrics_of_all_shards_can_be_read_as_one_page() -> None:
 
 def test_metrics_of_a_shard_that_does_not_answer_are_left_out_and_it_is_said_to_be_down() -> None:
     page = WholeAnswer(200, ((b"content-type", b"text/plain"),), b"# TYPE w gauge\nw 2.0\n")
-    joined = joined_answers.metrics([("a", bad(503)), ("b", page)])
+    joined = joined_answers.metrics([("a", bad(503)), ("b", page)], "")
     assert (joined.status, joined.headers) == (200, page.headers)
     samples = [
         (one.name, one.labels["shard"], one.value)
@@ -68,10 +72,41 @@ def test_metrics_of_a_shard_that_does_not_answer_are_left_out_and_it_is_said_to_
         for one in each.samples
     ]
     assert samples == [("w", "b", 2.0), (SHARD_UP, "a", 0.0), (SHARD_UP, "b", 1.0)]
-    # Nobody has judged the caller, or somebody turns them away.
-    assert joined_answers.metrics([("a", bad(503)), ("b", bad(503))]).status == 503
-    assert joined_answers.metrics([("a", bad(503)), ("b", bad(401))]).status == 401
-    assert joined_answers.metrics([("a", page), ("b", bad(500))]).status == 500
+    # Somebody turns the caller away, or fails.
+    assert joined_answers.metrics([("a", bad(503)), ("b", bad(401))], OWN).status == 401
+    assert joined_answers.metrics([("a", page), ("b", bad(500))], OWN).status == 500
+
+
+OWN = '# HELP w W.\n# TYPE w gauge\nw{node="n"} 1.0\n'
+
+
+@pytest.mark.parametrize("shards", [("a",), ("a", "b")])
+def test_metrics_say_that_no_shard_is_ready_when_none_answers(shards: tuple[str, ...]) -> None:
+    joined = joined_answers.metrics([(shard, bad(503)) for shard in shards], OWN)
+    assert (joined.status, dict(joined.headers)[b"content-type"]) == (200, CONTENT_TYPE.encode())
+    found = scrape(joined.body)
+    if len(shards) == 1:
+        assert found == {"evenmatch_ready": {frozenset(): 0.0}}
+    else:
+        down = {frozenset({("shard", shard)}): 0.0 for shard in shards}
+        # Nobody has judged the caller, so it is no more than /readyz tells anybody.
+        assert found == {"evenmatch_ready": down, SHARD_UP: down}
+
+
+def test_metrics_have_those_of_the_node_beside_those_of_the_shards() -> None:
+    page = WholeAnswer(200, (), b"# HELP w W.\n# TYPE w gauge\nw 2.0\n# TYPE x gauge\nx 3.0\n")
+    (single,) = text_families(joined_answers.metrics([("a", page)], OWN))[:1]
+    assert [(one.labels, one.value) for one in single.samples] == [({}, 2.0), ({"node": "n"}, 1.0)]
+    first = text_families(joined_answers.metrics([("a", page), ("b", page)], OWN))[0]
+    assert [one.labels for one in first.samples] == [
+        {"shard": "a"},
+        {"shard": "b"},
+        {"node": "n"},
+    ]
+
+
+def text_families(answer: WholeAnswer) -> list[Metric]:
+    return list(text_string_to_metric_families(answer.body.decode()))
 
 
 def test_tickets_of_an_array_are_answered_in_their_order_wherever_they_belong() -> None:

@@ -15,15 +15,17 @@ from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.runtime import lease_keeping
 from evenmatch.server.runtime.clock import Clocks
 from evenmatch.server.runtime.lease_keeping import (
+    LEASE_OVER,
     LEASE_SECONDS,
     LEASE_SPARE,
+    WAS_AWAY,
     Claim,
     LeaseKeeper,
     owner_of,
     wait_for_lease,
 )
 from evenmatch.server.runtime.recovery import ShardPlan
-from evenmatch.server.runtime.runtime import LEASE_OVER, Runtime
+from evenmatch.server.runtime.runtime import Runtime
 
 
 class Wall:
@@ -198,7 +200,7 @@ def test_server_whose_lease_is_over_answers_nothing_from_memory_until_it_is_rene
             await runtime.look(lambda engine: engine.tables.version)
         with pytest.raises(JournalUnavailable, match="lease is over"):
             await runtime.ask(Cancel(runtime.now(), "s0-1"))
-        assert runtime.unready == LEASE_OVER
+        await until(lambda: runtime.unready == LEASE_OVER)
         # Timers go on: what they decide, the journal takes or refuses.
         runtime._fire()
         journal.is_silent = False
@@ -253,6 +255,42 @@ def test_renewed_lease_counts_from_before_its_renewal_was_asked_for() -> None:
         assert not keeper.is_over
         clock.now += 0.5
         assert keeper.is_over
+        keeper.stop()
+
+    asyncio.run(main())
+
+
+class Hanging(MemoryJournal):
+    """A journal that answers only when it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_asked, self.may_answer = asyncio.Event(), asyncio.Event()
+
+    async def lease(self, shard: str, owner: str, ttl: float) -> int:
+        self.is_asked.set()
+        await self.may_answer.wait()
+        return await super().lease(shard, owner, ttl)
+
+
+@pytest.mark.parametrize(("asked_in_time", "reason"), [(True, LEASE_OVER), (False, WAS_AWAY)])
+def test_journal_is_blamed_only_if_it_was_asked_before_the_lease_was_over(
+    asked_in_time: bool, reason: str
+) -> None:
+    async def main() -> None:
+        clock, journal = Ticking(), Hanging()
+        claim = Claim("s0", "one", 30.0)
+        keeper = LeaseKeeper(journal, claim, lambda error: None, clock=clock)
+        keeper.keep(1, clock.now - 20.0)
+        assert keeper.refusal is None
+        if not asked_in_time:
+            # The process is stopped before it asks, and goes on when the lease is over.
+            clock.now += 60.0
+        await journal.is_asked.wait()
+        clock.now += 60.0
+        assert keeper.refusal == reason
+        journal.may_answer.set()
+        await until(lambda: keeper.refusal is None or keeper._asked_at is None)
         keeper.stop()
 
     asyncio.run(main())

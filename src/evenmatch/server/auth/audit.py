@@ -63,7 +63,8 @@ class AuditEntry(msgspec.Struct, frozen=True, omit_defaults=True):
         action: What was done: method and pattern of a route, or a word for something else.
         kind: What the caller is: `service`, `player`, `local`, `nobody` or `server`.
         key: The id of the key.
-        target: The path of the request, which says what it was done to.
+        target: The path of the request, which says what it was done to, with the parameters that
+            the operation reads: `/v1/config?dry_run=1` changed nothing.
         status: The HTTP status of the answer.
         address: Where the request came from.
         detail: Further details.

@@ -10,6 +10,7 @@ import asyncio
 import math
 from contextlib import suppress
 from functools import partial
+from urllib.parse import urlencode
 
 from evenmatch.errors import JournalUnavailable, MatchmakingError
 from evenmatch.server.auth.accounts import Accounts
@@ -48,6 +49,8 @@ ANSWERS = ("/accept", "/decline")
 """Ends of patterns of answers to ready-checks; their handler sees by the ticket whose it was."""
 OWNED = frozenset({"ticket", "match"})
 """Parameters of patterns that name what belongs to somebody."""
+TARGET_MAX = 256
+"""Characters of a path, with its query, in the audit log."""
 ENDS: dict[str, Message] = {
     "http": {"type": "http.response.body", "body": b""},
     "websocket": {"type": "websocket.close", "code": NOT_VALID},
@@ -69,6 +72,9 @@ class Authorizer:
     ) -> None:
         self._pattern = operation.path
         self._access = operation.access
+        self._parameters = frozenset(
+            each["name"] for each in operation.parameters if each["in"] == "query"
+        )
         self._inner = inner
         self._runtime = runtime
         self._accounts = accounts
@@ -117,10 +123,19 @@ class Authorizer:
             self._accounts.audit.note(
                 principal,
                 f"{method} {self._pattern}",
-                target=scope["path"][:256],
+                target=self._target(scope)[:TARGET_MAX],
                 status=status or 500,
                 address=caller_address(scope, self._accounts.trusted),
             )
+
+    def _target(self, scope: Scope) -> str:
+        """Return what the audit log says that was asked for.
+
+        Of the query, that is what the operation reads: anything else could be a secret.
+        """
+        query = query_of(scope)
+        told = {name: each for name, each in query.items() if name in self._parameters}
+        return f"{scope['path']}?{urlencode(told, doseq=True)}" if told else str(scope["path"])
 
     async def _stay(self, principal: Principal, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a client that may stay, if it is not in too many places already."""

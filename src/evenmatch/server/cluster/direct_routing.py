@@ -64,6 +64,10 @@ class RequestRoutes(Protocol):
         """Answer a request the longer way."""
         ...
 
+    def answered(self, scope: Scope, status: int, began: float) -> None:
+        """Count an answer that comes from no shard."""
+        ...
+
 
 class DirectRouter:
     """Sends each request to the shard that it is about.
@@ -111,12 +115,14 @@ class DirectRouter:
 
     def refuse(self, request: WholeRequest, error: MatchmakingError) -> None:
         """Answer a request with what is wrong with it."""
-        request.reply(*answer_of(error))
+        status, body, headers = answer_of(error)
+        self._routes.answered(request.scope, status, request.began)
+        request.reply(status, body, headers)
 
     def fail(self, request: WholeRequest, error: Exception) -> None:
         """Answer a request that met an unexpected error."""
         log.error("create_failed", error=repr(error), exc_info=error)
-        request.reply(*answer_of(JournalUnavailable(UNKNOWN)))
+        self.refuse(request, JournalUnavailable(UNKNOWN))
 
     def take(self, request: WholeRequest) -> None:
         """Take a request whose body is complete."""
@@ -146,7 +152,7 @@ class DirectRouter:
 
     def _done(self, request: WholeRequest, answer: AnswerFrame | None) -> None:
         if answer is None:
-            request.reply(*answer_of(JournalUnavailable(UNKNOWN)))
+            self.refuse(request, JournalUnavailable(UNKNOWN))
         elif answer.headers is not None and any(name == OWNER for name, _ in answer.headers):
             # It was not taken there; the longer way finds the owner.
             self._route_elsewhere(request)

@@ -177,9 +177,11 @@ class Greetings:
             return
         self.members.hear(status.owns_as, sum(each.role != "standing_by" for each in status.shards))
         drains = {each.shard: each for each in status.drains}
+        roles = {f"{each.tenant}/{each.shard}": each.role for each in status.shards}
         for about, seat in self._seats.items():
             if seat.holder == status.owns_as:
                 seat.hear_drain(drains.get(about))
+                seat.hear_role(roles.get(about, "standing_by"))
         for each in status.shards:
             # Who asks for no lease now learns here who has it.
             seat_of = self._seats.get(f"{each.tenant}/{each.shard}")

@@ -10,15 +10,18 @@ import msgspec
 
 from evenmatch.errors import InvalidTicket
 from evenmatch.server.http.responses import JSON, encode, problem_of
+from evenmatch.server.views.alert_metrics import READY
+from evenmatch.server.views.metrics import CONTENT_TYPE
 
 WHERE = re.compile(r"\A/\d+")
 SAMPLE = re.compile(r"\A([A-Za-z_:][A-Za-z0-9_:]*)(\{)?")
 UNKNOWN, UNAVAILABLE = 404, 503
 SHARD_UP = "evenmatch_shard_up"
 SHARD_UP_ABOUT = (
-    f"# HELP {SHARD_UP} 1 if the shard answers, 0 if it has no metrics here",
-    f"# TYPE {SHARD_UP} gauge",
+    f"# HELP {SHARD_UP} 1 if the shard answers, 0 if it has no metrics here\n"
+    f"# TYPE {SHARD_UP} gauge\n"
 )
+NOT_READY = f"# HELP {READY[0]} {READY[1]}\n# TYPE {READY[0]} gauge\n{READY[0]} 0.0\n"
 TURNED_AWAY = frozenset({401, 403})
 
 
@@ -99,32 +102,53 @@ def drains(named: NamedAnswers) -> WholeAnswer:
     )
 
 
-def metrics(named: NamedAnswers) -> WholeAnswer:
-    """Join metrics of shards; each sample gets the label `shard`.
+def metrics(named: NamedAnswers, own: str) -> WholeAnswer:
+    """Join metrics of shards; where there are several, each sample gets the label `shard`.
 
     A shard that does not answer is left out and said to be down: its metrics are missed, and those
-    of the others are needed just then. If none does, nobody has judged who asks.
+    of the others are needed just then. If none does, nobody has judged who asks: they learn what
+    `/readyz` tells anybody.
+
+    Args:
+        named: What the shards say.
+        own: What the node says of itself.
     """
     up = [(shard, each) for shard, each in named if each.status != UNAVAILABLE]
-    if (bad := worst([each for _, each in up or named])) is not None:
+    if (bad := worst([each for _, each in up])) is not None:
         return bad
-    families: dict[str, tuple[dict[str, None], list[str]]] = {}
+    has_several = len(named) > 1
+    families: _Families = {}
     for shard, answer in up:
-        family = ""
-        for line in answer.body.decode().splitlines():
-            if line.startswith("# "):
-                word = line.split(" ", 3)
-                if len(word) > 2 and word[1] in ("HELP", "TYPE"):
-                    family = word[2]
-                    families.setdefault(family, ({}, []))[0][line] = None
-            elif line:
-                families.setdefault(family, ({}, []))[1].append(_labelled(line, shard))
-    families[SHARD_UP] = (
-        dict.fromkeys(SHARD_UP_ABOUT),
-        [_labelled(f"{SHARD_UP} {float(each.is_well)}", shard) for shard, each in named],
-    )
+        _add(families, answer.body.decode(), shard if has_several else "")
+    if up:
+        _add(families, own, "")
+    else:
+        for shard, _ in named:
+            _add(families, NOT_READY, shard if has_several else "")
+    if has_several:
+        for shard, each in named:
+            _add(families, f"{SHARD_UP_ABOUT}{SHARD_UP} {float(each.is_well)}\n", shard)
     lines = [line for about, samples in families.values() for line in (*about, *samples)]
-    return WholeAnswer(200, up[0][1].headers, ("\n".join(lines) + "\n").encode())
+    headers = up[0][1].headers if up else ((b"content-type", CONTENT_TYPE.encode()),)
+    return WholeAnswer(200, headers, ("\n".join(lines) + "\n").encode())
+
+
+_Families = dict[str, tuple[dict[str, None], list[str]]]
+"""What is said about each metric, and its samples."""
+
+
+def _add(families: _Families, text: str, shard: str) -> None:
+    """Add metrics to those of others; with a shard, each sample is labelled."""
+    family = ""
+    for line in text.splitlines():
+        if line.startswith("# "):
+            word = line.split(" ", 3)
+            if len(word) > 2 and word[1] in ("HELP", "TYPE"):
+                family = word[2]
+                families.setdefault(family, ({}, []))[0][line] = None
+        elif line:
+            sample = _labelled(line, shard) if shard else line
+            families.setdefault(family, ({}, []))[1].append(sample)
 
 
 def _labelled(line: str, shard: str) -> str:

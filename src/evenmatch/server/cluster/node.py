@@ -26,6 +26,7 @@ from evenmatch.server.cluster.greetings import Greetings, digest_of
 from evenmatch.server.cluster.handover import Handover
 from evenmatch.server.cluster.identity import NodeIdentity, PeerNote, Purpose
 from evenmatch.server.cluster.members import HELLO_EVERY
+from evenmatch.server.cluster.node_metrics import NodeMetrics
 from evenmatch.server.cluster.peer_calls import (
     FINISH_PATH,
     NODE_PATHS,
@@ -64,6 +65,10 @@ from evenmatch.wire.tickets import Problem
 
 ESTRANGED = "give all nodes the same cluster key, and set their clocks to within a minute"
 JOURNAL_AWAY = "no node answers, because the journal cannot be reached: try again in a second"
+LEASE_LOST = (
+    "this node was away for longer than its lease, so another one may answer by now: try again in "
+    "a second"
+)
 HEALTH_PATH, READY_PATH = "/healthz", "/readyz"
 HOLD_SECONDS = 0.8
 """For how long a request waits while a shard goes from one node to another."""
@@ -115,7 +120,8 @@ class Node:
             self._most |= {seat.about: game.settings.limits.body_bytes_max for seat in seats}
             self._journals += [each.journal for each in game.shards]
             most = game.settings.limits.body_bytes_max
-            self._routers[game.tenant] = GameRouter(seats, game.parts, self.serve, most)
+            metrics = NodeMetrics(identity.name)
+            self._routers[game.tenant] = GameRouter(seats, game.parts, self.serve, most, metrics)
         origins = (origin for game in games for origin in game.settings.origins)
         self.origins = tuple(dict.fromkeys(origins))
         runs = [(game.tenant, game.parts, game.settings, game.queues) for game in games]
@@ -219,9 +225,9 @@ class Node:
 
     @property
     def _is_draining(self) -> bool:
-        """Return whether all shards that this node has take no new tickets."""
+        """Return whether the shards of this node, or all if it has none, take no new tickets."""
         held = [seat for seat in self._seats.values() if seat.present is not None]
-        return bool(held) and all(seat.drain is not None for seat in held)
+        return all(seat.is_draining for seat in held or self._seats.values())
 
     @property
     def _is_drained(self) -> bool:
@@ -274,6 +280,10 @@ class Node:
     async def route(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a client's request, wherever its shard is."""
         await self._routers[self._tenants.of(scope)](scope, receive, send)
+
+    def answered(self, scope: Scope, status: int, began: float) -> None:
+        """Count an answer that the node gives itself to a client, in the place of a shard."""
+        self._routers[self._tenants.of(scope)].metrics.answered(status, began)
 
     async def _answer_frame(self, scope: Scope, receive: Receive, send: Send, about: str) -> None:
         await self._answer_node(scope, receive, send, PeerNote(scope["client"][0], about))
@@ -355,7 +365,7 @@ class Node:
         """Answer one request, or have it answered."""
         if scope["type"] not in ("http", "websocket"):
             return
-        is_begun = False
+        is_begun, began = False, NodeMetrics.stopwatch()
 
         async def noted(message: Message) -> None:
             nonlocal is_begun
@@ -381,6 +391,7 @@ class Node:
             if not is_begun:
                 told = denying(send) if scope["type"] == "websocket" else send
                 await send_body(told, 500, internal_problem())
+                self.answered(scope, 500, began)
 
     def _unexpected(self, error: Exception) -> None:
         """Count and log an error that is a fault of ours."""
@@ -446,7 +457,7 @@ class Node:
         self, scope: Scope, receive: Receive, send: Send, note: PeerNote
     ) -> None:
         """Answer what another node hands on, or name the owner."""
-        scope["client"] = (note.client, 0)
+        scope["client"], began = (note.client, 0), NodeMetrics.stopwatch()
         seat = self._seats.get(note.about)
         if seat is None:
             raise JournalUnavailable(
@@ -464,11 +475,9 @@ class Node:
             named = (OWNER, seat.holder.encode("latin-1"))
             await send_body(send, status, encode(problem), [*headers_of(error), named])
             return
-        raise JournalUnavailable(
-            JOURNAL_AWAY
-            if seat.is_cut_off
-            else "this node does not answer now; another one will in a second"
-        )
+        self._routers[seat.tenant].metrics.answered(503, began)
+        otherwise = "this node does not answer now; another one will in a second"
+        raise JournalUnavailable(_reason(seat, otherwise))
 
     async def serve(self, seat: Seat, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a client's request for a shard, here or at its owner.
@@ -508,11 +517,8 @@ class Node:
         """
         place = self._identity.place_of(seat.holder)
         if place is None:
-            raise JournalUnavailable(
-                JOURNAL_AWAY
-                if seat.is_cut_off
-                else "no node answers now; one takes over within seconds: try again"
-            )
+            otherwise = "no node answers now; one takes over within seconds: try again"
+            raise JournalUnavailable(_reason(seat, otherwise))
         return place
 
     @property
@@ -527,12 +533,19 @@ class Node:
             return ESTRANGED
         for seat in self._seats.values():
             games = seat.present
-            if games is None and self._identity.place_of(seat.holder) is None:
-                shard = seat.claim.shard
-                return JOURNAL_AWAY if seat.is_cut_off else f"no node answers for shard {shard}"
+            is_known = self._identity.place_of(seat.holder) is not None
+            if games is None and (not is_known or seat.is_abandoned):
+                return _reason(seat, f"no node answers for shard {seat.claim.shard}")
             if games is not None and any(each.runtime.unready for each in games.services):
                 return f"shard {seat.claim.shard} is not ready; its node's log says why"
         return None
+
+
+def _reason(seat: Seat, otherwise: str) -> str:
+    """Return why nobody answers for a shard, as far as this node knows."""
+    if seat.is_cut_off:
+        return JOURNAL_AWAY
+    return LEASE_LOST if seat.was_away else otherwise
 
 
 def _has_failed(task: asyncio.Task[None], what: str) -> bool:

@@ -7,7 +7,7 @@ several shards is asked of each, and `joined_answers` joins what they say.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, unquote, urlencode
@@ -15,13 +15,14 @@ from urllib.parse import parse_qs, parse_qsl, unquote, urlencode
 import msgspec
 from starlette.requests import Request
 
-from evenmatch.errors import InvalidTicket, NotSupported
+from evenmatch.errors import InvalidTicket, MatchmakingError, NotSupported, UnknownQueue
 from evenmatch.model.group_split import NAMED, GroupSplit, read_split
 from evenmatch.model.shards import FIRST, ShardPart, shard_of
 from evenmatch.server.cluster import joined_answers
 from evenmatch.server.cluster.ask_shards import Serve, ask_each_shard
 from evenmatch.server.cluster.configurations import Configurations
-from evenmatch.server.cluster.joined_answers import WholeAnswer
+from evenmatch.server.cluster.joined_answers import UNKNOWN, WholeAnswer
+from evenmatch.server.cluster.node_metrics import NodeMetrics
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.cluster.sharded_sockets import ManySockets
 from evenmatch.server.gamelift.codec import codec_of
@@ -29,17 +30,22 @@ from evenmatch.server.gamelift.routes import CHANGES as GAMELIFT_CHANGES
 from evenmatch.server.gamelift.service_errors import ServiceError, service_error_of
 from evenmatch.server.http.responses import (
     InvalidRequest,
+    Message,
     Receive,
     Scope,
     Send,
+    encode,
+    problem_of,
     read_body,
     replay_body,
     send_body,
+    unknown_queue,
 )
 from evenmatch.server.http.ticket_routes import record_of
 from evenmatch.wire.tickets import BAD
 
-CREATE, STREAM, CONFIG = ("POST", "/v1/tickets"), "/v1/stream", "/v1/config"
+CREATE, METRICS = ("POST", "/v1/tickets"), ("GET", "/metrics")
+STREAM, CONFIG = "/v1/stream", "/v1/config"
 GAMELIFT = ("/service/GameLift/", "/v1/gamelift/")
 """What its paths begin with, beside `POST /`."""
 CHANGES = frozenset({"PUT", "POST"})
@@ -51,7 +57,6 @@ JOINED: dict[tuple[str, str], Callable[[Sequence[tuple[str, WholeAnswer]]], Whol
     ("GET", "/v1/drain"): joined_answers.drains,
     ("POST", "/v1/drain"): joined_answers.drains,
     ("DELETE", "/v1/drain"): joined_answers.drains,
-    ("GET", "/metrics"): joined_answers.metrics,
 }
 """Requests that each shard answers, and how one answer is made of theirs."""
 IS_ARRAY = re.compile(rb"[ \t\r\n]*\[").match
@@ -114,11 +119,18 @@ class GameRouter:
         parts: What each of them has, in the same order.
         serve: Answers a request for one of them.
         body_bytes_max: Bytes of a body.
+        metrics: Of the node, about this game.
     """
 
     def __init__(
-        self, seats: Sequence[Seat], parts: Sequence[ShardPart], serve: Serve, body_bytes_max: int
+        self,
+        seats: Sequence[Seat],
+        parts: Sequence[ShardPart],
+        serve: Serve,
+        body_bytes_max: int,
+        metrics: NodeMetrics,
     ) -> None:
+        self.metrics = metrics
         self._body_bytes_max = body_bytes_max
         self._seats = tuple(seats)
         self._first = self._seats[0]
@@ -136,32 +148,59 @@ class GameRouter:
         self._configurations = Configurations(self._seats, firsts, serve)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request of a client."""
-        if len(self._seats) == 1:
-            await self._serve(self._first, scope, receive, send)
-            return
+        """Answer one request of a client; an answer of the node's own is counted.
+
+        Raises:
+            MatchmakingError: Nobody answers, or the request cannot go to any shard.
+        """
+        began = self.metrics.stopwatch()
+        try:
+            await self._route(scope, receive, send, began)
+        except MatchmakingError as error:
+            self.metrics.answered(problem_of(error)[0], began)
+            raise
+
+    async def _route(self, scope: Scope, receive: Receive, send: Send, began: float) -> None:
         path, method = scope["path"], scope.get("method", "")
-        if scope["type"] == "websocket":
+        if (joined := await self._joined(scope, receive)) is not None:
+            self.metrics.answered(joined.status, began)
+            await _tell(send, joined)
+        elif len(self._seats) == 1:
+            await self._serve(self._first, scope, receive, send)
+        elif scope["type"] == "websocket":
             if path == STREAM:
                 await ManySockets(self._by_shard, self._serve)(scope, receive, send)
             else:
                 await self._serve(self._first, scope, receive, send)
         elif (method, path) == CREATE:
             await self._create(scope, receive, send)
-        elif (join := JOINED.get((method, path))) is not None:
-            body = await read_body(scope, receive, self._body_bytes_max)
-            found = await ask_each_shard(self._serve, self._seats, scope, body)
-            await _tell(send, join([(seat.claim.shard, each) for seat, each in found]))
-        elif path == CONFIG and method in ("GET", "PUT"):
-            await _tell(send, await self._configurations.answer(scope, receive))
-        elif method in CHANGES and len(each := self._parts_of(path)) > 1:
-            body = await read_body(scope, receive, self._body_bytes_max)
-            found = await ask_each_shard(self._serve, each, scope, body)
-            await _tell(send, joined_answers.first([answer for _, answer in found]))
         elif is_gamelift(method, path):
             await self._gamelift(scope, receive, send)
         else:
-            await self._serve(self._seat_of(path, scope), scope, receive, send)
+            told = self._naming(send, self._unknown_in(path))
+            await self._serve(self._seat_of(path, scope), scope, receive, told)
+
+    async def _joined(self, scope: Scope, receive: Receive) -> WholeAnswer | None:
+        """Return the answer to what is asked of several shards; None if only one is to answer."""
+        path, method = scope["path"], scope.get("method", "")
+        if (method, path) == METRICS:
+            # The node adds its own, even where there is only one shard.
+            found = await ask_each_shard(self._serve, self._seats, scope, b"")
+            named = [(seat.claim.shard, each) for seat, each in found]
+            return joined_answers.metrics(named, self.metrics.text())
+        if len(self._seats) == 1:
+            return None
+        if (join := JOINED.get((method, path))) is not None:
+            body = await read_body(scope, receive, self._body_bytes_max)
+            found = await ask_each_shard(self._serve, self._seats, scope, body)
+            return join([(seat.claim.shard, each) for seat, each in found])
+        if path == CONFIG and method in ("GET", "PUT"):
+            return await self._configurations.answer(scope, receive)
+        if method in CHANGES and len(each := self._parts_of(path)) > 1:
+            body = await read_body(scope, receive, self._body_bytes_max)
+            found = await ask_each_shard(self._serve, each, scope, body)
+            return joined_answers.first([answer for _, answer in found])
+        return None
 
     async def _gamelift(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one of GameLift's calls: all its queues are in the default group.
@@ -231,11 +270,14 @@ class GameRouter:
         if IS_ARRAY(body):
             await self._create_many(scope, (body, receive), send)
             return
-        seat = self._seat_of_ticket(body)
-        await self._serve(seat, scope, replay_body(body, receive), send)
+        seat, unknown = self._place_of(body)
+        told = self._naming(send, unknown)
+        await self._serve(seat, scope, replay_body(body, receive), told)
 
     def seat_of_create(self, body: bytes) -> Seat | None:
-        """Return the shard of a request to create tickets; None of an array of several shards.
+        """Return the shard of a request to create tickets; None if it has to go the longer way.
+
+        That is an array, which may belong to several, or a ticket of a queue that no shard has.
 
         Raises:
             InvalidTicket: The queues of its ticket belong to several.
@@ -244,10 +286,13 @@ class GameRouter:
             return self._first
         if IS_ARRAY(body):
             return None
-        return self._seat_of_ticket(body)
+        seat, unknown = self._place_of(body)
+        return None if unknown else seat
 
-    def _seat_of_ticket(self, body: bytes | msgspec.Raw) -> Seat:
-        """Return the shard of a new ticket; the first one knows what is wrong with it.
+    def _place_of(self, body: bytes | msgspec.Raw) -> tuple[Seat, str]:
+        """Return the shard of a new ticket, and the first of its queues that no shard has.
+
+        Of a ticket with which something is wrong it is the first shard, which knows what.
 
         Raises:
             InvalidTicket: Its queues belong to several.
@@ -255,13 +300,14 @@ class GameRouter:
         try:
             named = msgspec.json.decode(body, type=_CreatePlace)
         except BAD:
-            return self._first
+            return self._first, ""
+        unknown = next((name for name in named.queues if name not in self._by_queue), "")
         known = [name for name in named.queues if name in self._by_queue] or [self._default]
         places = dict.fromkeys(self._by_queue[name] for name in known)
         if len(places) > 1:
             raise InvalidTicket("the queues of one ticket must be in one group", where="/queues")
         seats, split = next(iter(places)), self._splits[known[0]]
-        return seats[0] if split is None else seats[named.part(split)]
+        return seats[0] if split is None else seats[named.part(split)], unknown
 
     async def _create_many(self, scope: Scope, came: tuple[bytes, Receive], send: Send) -> None:
         """Let each shard make its tickets of an array; each is answered as if it had come alone."""
@@ -272,12 +318,15 @@ class GameRouter:
             items = []
         places: dict[Seat, list[int]] = {}
         refused: dict[int, InvalidTicket] = {}
+        unknown: dict[int, str] = {}
         for at, item in enumerate(items):
             try:
-                places.setdefault(self._seat_of_ticket(item), []).append(at)
+                seat, unknown[at] = self._place_of(item)
             except InvalidTicket as refusal:
                 refused[at] = refusal
-        if len(places) <= 1 and not refused:
+            else:
+                places.setdefault(seat, []).append(at)
+        if len(places) <= 1 and not refused and not any(unknown.values()):
             seat = next(iter(places), self._first)
             await self._serve(seat, scope, replay_body(body, receive), send)
             return
@@ -289,7 +338,59 @@ class GameRouter:
         joined = joined_answers.creates(
             [(places[seat], each) for seat, each in found], refused, len(items)
         )
-        await _tell(send, joined)
+        await _tell(send, joined._replace(body=self._renamed(joined.body, unknown)))
+
+    # Queues that there are not
+
+    def _unknown_in(self, path: str) -> str:
+        """Return the queue that a path names and no shard has; empty if there is none."""
+        parts = path.split("/")
+        name = unquote(parts[3]) if len(parts) > 3 and parts[1:3] == ["v1", "queues"] else ""
+        return "" if name in self._by_queue else name
+
+    def _naming(self, send: Send, unknown: str) -> Send:
+        """Let the refusal of an unknown queue name all queues: a shard knows only its own.
+
+        Args:
+            send: Takes what the client is told.
+            unknown: The queue; empty if all are known.
+        """
+        if not unknown:
+            return send
+        head: Message | None = None
+        parts: list[bytes] = []
+
+        async def told(message: Message) -> None:
+            nonlocal head
+            if message["type"] == "http.response.start" and message["status"] == UNKNOWN:
+                head = message
+            elif head is None:
+                await send(message)
+            else:
+                parts.append(message.get("body", b""))
+                if not message.get("more_body", False):
+                    kept = [each for each in head["headers"] if each[0] != b"content-length"]
+                    body = self._renamed(b"".join(parts), {0: unknown})
+                    await send_body(send, head["status"], body, kept)
+
+        return told
+
+    def _renamed(self, body: bytes, unknown: Mapping[int, str]) -> bytes:
+        """Return an answer whose refusals of unknown queues name all queues of the game.
+
+        Args:
+            body: One refusal, or what is said to each ticket of an array.
+            unknown: The queue that no shard has, by place in the array; empty if there is none.
+        """
+        try:
+            told = msgspec.json.decode(body)
+        except BAD:
+            return body
+        for at, problem in enumerate(told if isinstance(told, list) else [told]):
+            name = unknown.get(at)
+            if name and isinstance(problem, dict) and problem.get("error") == UnknownQueue.code:
+                problem["message"] = unknown_queue(name, self._by_queue).message
+        return encode(told)
 
 
 def is_gamelift(method: str, path: str) -> bool:

@@ -19,7 +19,7 @@ from evenmatch.errors import JournalError, JournalUnavailable, MatchmakingError,
 from evenmatch.journals.base import Journal
 from evenmatch.server.cluster.identity import address_of, name_of
 from evenmatch.server.runtime.games import Games
-from evenmatch.server.runtime.lease_keeping import RELEASED, Claim
+from evenmatch.server.runtime.lease_keeping import LEASE_OVER, RELEASED, WAS_AWAY, Claim
 from evenmatch.server.runtime.logs import log
 
 ASK_EVERY = 0.2
@@ -116,6 +116,8 @@ class Seat:
         """When it began to answer, by the loop's clock."""
         # Until when the owner drains the shard, by the loop's clock, and whether that is over.
         self._drain_heard: tuple[float, bool] | None = None
+        # Until when the owner counts as answering, by the loop's clock: it said so itself.
+        self._answers_until = -1.0
         self._journal = plan.journal
         self._start = plan.start
         self._reluctance = reluctance
@@ -234,6 +236,16 @@ class Seat:
         if self._games is None and not self._is_recovering:
             now = asyncio.get_running_loop().time()
             self._drain_heard = None if drain is None else (now + drain.seconds_left, drain.is_over)
+
+    @property
+    def is_draining(self) -> bool:
+        """Return whether the shard takes no new tickets, here or at its owner."""
+        return self._drain_heard is not None if self._games is None else self.drain is not None
+
+    def hear_role(self, role: Role) -> None:
+        """Note what the owner says that it does for the shard."""
+        seconds = self.claim.seconds if role == "answering" else 0.0
+        self._answers_until = asyncio.get_running_loop().time() + seconds
 
     def _go_on_draining(self, games: Games) -> None:
         heard, self._drain_heard = self._drain_heard, None
@@ -454,9 +466,21 @@ class Seat:
     @property
     def is_cut_off(self) -> bool:
         """Return whether the journal did not answer when this node asked it last."""
-        games = self._games
-        is_over = games is not None and games.services[0].runtime.lease[1] <= 0.0
-        return self._outage_told_at is not None or is_over
+        return self._outage_told_at is not None or self._refusal == LEASE_OVER
+
+    @property
+    def was_away(self) -> bool:
+        """Return whether this node was away for longer than its lease, and has not renewed it."""
+        return self._refusal == WAS_AWAY
+
+    @property
+    def _refusal(self) -> str | None:
+        return None if self._games is None else self._games.services[0].runtime.refusal
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Return whether the journal is away from here, and no owner says that it answers still."""
+        return self.is_cut_off and asyncio.get_running_loop().time() >= self._answers_until
 
     def _note_outage(self, error: JournalError) -> None:
         """Tell of a journal that does not answer, at once and then once a minute."""

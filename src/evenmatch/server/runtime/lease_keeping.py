@@ -38,6 +38,8 @@ ASK_EVERY = 0.5
 WATCHED = 5.0
 """Seconds beyond its length after which a lease that nobody renews is over for certain."""
 OWNER_NAME = "owner"
+LEASE_OVER = "its lease is over, and the journal does not renew it"
+WAS_AWAY = "its lease is over, because the server was away for longer than that"
 
 
 def owner_of(data: Path | None) -> str:
@@ -146,11 +148,25 @@ class LeaseKeeper:
         self._epoch = 0
         self._clock = clock
         self._until = math.inf
+        # When the journal was asked what it has not answered yet, and whether it failed to.
+        self._asked_at: float | None = None
+        self._is_late = False
 
     @property
     def is_over(self) -> bool:
         """Return whether another server may own the shard by now; False where no lease is kept."""
         return self._clock() >= self._until
+
+    @property
+    def refusal(self) -> str | None:
+        """Return why the lease is over, or None.
+
+        A process that was stopped, and asks only afterwards, has no reason to blame the journal.
+        """
+        if not self.is_over:
+            return None
+        was_asked = self._asked_at is not None and self._asked_at < self._until
+        return LEASE_OVER if was_asked or self._is_late else WAS_AWAY
 
     @property
     def left(self) -> float:
@@ -168,6 +184,7 @@ class LeaseKeeper:
         self._is_held, self._epoch = True, epoch
         asked_at = self._clock() if asked_at is None else asked_at
         self._until = asked_at + self._claim.counted
+        self._asked_at, self._is_late = None, False
         self._task = asyncio.create_task(self._renew(epoch, asked_at))
 
     def stop(self) -> None:
@@ -204,10 +221,10 @@ class LeaseKeeper:
 
     async def _renew(self, epoch: int, asked_at: float) -> None:
         each = self._claim.seconds / RENEWALS
-        pause, is_late = asked_at + each - self._clock(), False
+        pause = asked_at + each - self._clock()
         while True:
             await asyncio.sleep(max(0.0, pause))
-            asked_at = self._clock()
+            self._asked_at = asked_at = self._clock()
             try:
                 present = await self._journal.lease(*self._claim)
             except StaleOwner as error:
@@ -215,9 +232,9 @@ class LeaseKeeper:
                 self._lost(error)
                 return
             except JournalError as error:
-                if not is_late:
+                if not self._is_late:
                     log.warning("lease_not_renewed", shard=self._claim.shard, error=str(error))
-                pause, is_late = ASK_EVERY, True
+                pause, self._is_late = ASK_EVERY, True
                 continue
             if present != epoch:
                 # Somebody else had it meanwhile, and may have written.
@@ -225,5 +242,6 @@ class LeaseKeeper:
                     JournalUnavailable("the server had lost its lease for a while; try again")
                 )
                 return
+            self._asked_at, self._is_late = None, False
             self._until = asked_at + self._claim.counted
-            pause, is_late = each, False
+            pause = each

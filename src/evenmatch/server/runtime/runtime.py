@@ -63,7 +63,6 @@ from evenmatch.server.views.timings import Timings, queue_of
 
 COMMIT_MAX = 5.0
 """Seconds after which a commit that is not done makes the server not ready."""
-LEASE_OVER = "its lease is over, and the journal does not renew it"
 """Why a server answers nobody that another one may have taken over from."""
 BEYOND = (
     "the nodes of this cluster write record format {}, so that those of an older version can read "
@@ -160,7 +159,7 @@ class Runtime(CallbackPort):
         """
         if self.failure is not None:
             return self.failure
-        return LEASE_OVER if self._lease.is_over else None
+        return self._lease.refusal
 
     @property
     def lease(self) -> tuple[int, float]:

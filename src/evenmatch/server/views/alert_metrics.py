@@ -16,6 +16,8 @@ from evenmatch.engine.engine import Engine
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.views.stalled_queues import StalledQueues
 
+READY = "evenmatch_ready", "1 if tickets are taken and all queues make matches, else 0"
+
 
 class AlertMetrics(Collector):
     """Shows whether a server is ready, and what would soon keep it from being ready.
@@ -36,11 +38,7 @@ class AlertMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the present figures."""
         runtime = self._runtime
-        yield GaugeMetricFamily(
-            "evenmatch_ready",
-            "1 if tickets are taken and all queues make matches, else 0",
-            value=float(runtime.unready is None),
-        )
+        yield GaugeMetricFamily(*READY, value=float(runtime.unready is None))
         if runtime.plan.data is not None and runtime.plan.data.is_dir():
             yield GaugeMetricFamily(
                 "evenmatch_data_free_bytes",

@@ -25,6 +25,10 @@ from evenmatch.server.runtime.logs import log
 from evenmatch.server.views.statistics import Statistics
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+REQUEST_SECONDS = (
+    "evenmatch_request_seconds",
+    "Durations of requests, long polls and streams left out",
+)
 WAIT_BUCKETS = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800)
 REQUEST_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
 JOB_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -50,12 +54,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._requests = Tallies(
-            "evenmatch_request_seconds",
-            "Durations of requests, long polls and streams left out",
-            ["route", "status"],
-            REQUEST_BUCKETS,
-        )
+        self._requests = Tallies(*REQUEST_SECONDS, ["route", "status"], REQUEST_BUCKETS)
         self._waits = Tallies(
             "evenmatch_wait_seconds",
             "Waits of matched players in engine time",
@@ -213,8 +212,13 @@ class Tallies(Collector):
         """Count a value under these labels; there are few, so they are kept for ever."""
         tally = self._tallies.get(labels)
         if tally is None:
-            tally = self._tallies[labels] = Tally(self._bounds)
+            tally = self.begin(*labels)
         tally.observe(value)
+
+    def begin(self, *labels: str) -> Tally:
+        """Show these labels from now on, with no observation yet."""
+        tally = self._tallies[labels] = Tally(self._bounds)
+        return tally
 
     def describe(self) -> list[Metric]:
         """Return the metric without values."""

@@ -216,6 +216,24 @@ def test_what_was_refused_is_written_down_with_its_status(tmp_path: Path) -> Non
     with_site(tmp_path, scene)
 
 
+def test_parameters_that_an_operation_reads_are_written_down_and_no_others(tmp_path: Path) -> None:
+    operator = add_key(tmp_path, "night shift")
+
+    async def scene(site: Site) -> None:
+        for query in ("dry_run=1", "dry_run=1&token=secret", f"token=secret&limit={'9' * 300}"):
+            await site.call("PUT", f"/v1/config?{query}", "no TOML", key=operator)
+        await site.call("POST", f"/v1/drain?token=secret&limit={'x' * 300}", key=operator)
+        await site.call("PUT", "/v1/config", "no TOML", key=operator)
+        entries = (await site.call("GET", "/v1/audit", key=operator)).body["entries"]
+        dry, known, other, drain, real = (each["target"] for each in entries)
+        assert dry == known == "/v1/config?dry_run=1"
+        assert other == real == "/v1/config"
+        assert drain.startswith("/v1/drain?limit=xxx")
+        assert len(drain) == 256
+
+    with_site(tmp_path, scene)
+
+
 def test_no_secret_is_ever_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = StringIO()
     monkeypatch.setattr(log, "_logger", structlog.PrintLogger(lines))
