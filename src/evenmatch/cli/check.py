@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from evenmatch.cli.queue_description import describe, warnings_of
+from evenmatch.cli.recording_warnings import drawn_instead
 from evenmatch.cli.warnings import setting_warnings
 from evenmatch.config.files import (
     check_hooks,
@@ -116,7 +117,11 @@ def _check_game(config: Path, matches: Path | None, against: str | None, tenant:
     print(f"{config} is valid.")
     for pool in pools:
         print("\n" + "\n".join(describe(pool)))
-    warnings = [*warnings_of(scenario, pools), *setting_warnings(settings)]
+    warnings = [
+        *warnings_of(scenario, pools),
+        *drawn_instead(scenario),
+        *setting_warnings(settings),
+    ]
     if warnings:
         print()
     for warning in warnings:

@@ -11,7 +11,14 @@ from cyclopts import Parameter
 from evenmatch.cli.options import WholeOrNone
 from evenmatch.cli.output import console, print_groups, print_json
 from evenmatch.cli.progress import progress
-from evenmatch.cli.runs import RunOptions, mean_summary, samples_of, save, work
+from evenmatch.cli.runs import (
+    RunOptions,
+    mean_summary,
+    runs_that_differ,
+    samples_of,
+    save,
+    work,
+)
 from evenmatch.cli.sweep import show_sweep
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.lab.optimum.floor import floor_of
@@ -130,5 +137,5 @@ def _print_table(
         table.add_row(Text(words, "dim"), *cells)
     out.print(table)
     if len(policies) > 1:
-        out.print(Text(footnote(len(results[0])), "dim"), soft_wrap=True)
+        out.print(Text(footnote(runs_that_differ(results)), "dim"), soft_wrap=True)
     print_groups(out, group_tables(policies, summaries))

@@ -17,6 +17,7 @@ import msgspec
 
 from evenmatch.cli.output import check_distinct_paths, check_writable, write_lines, write_text
 from evenmatch.cli.progress import progress
+from evenmatch.cli.recording_warnings import drawn_instead, is_drawn
 from evenmatch.cli.warnings import never_even
 from evenmatch.config.files import load_scenario, naming
 from evenmatch.errors import ConfigError, NotSupported
@@ -94,13 +95,16 @@ def work(request: RunOptions, policies: Sequence[str | None]) -> list[list[TaskR
     for policy in policies:
         check_policy_of(Path(request.title), scenario, policy)
     say_skipped(request, scenario, policies)
+    say_drawn(request, scenario)
     tasks = tasks_of(request, scenario, policies)
     with progress("simulating", len(tasks)) as on_done:
         results = execute_all(tasks, on_done)
     if request.arrivals is None:
         _warn(scenario, policies)
     count = len(results) // len(policies)
-    return [results[start : start + count] for start in range(0, len(results), count)]
+    groups = [results[start : start + count] for start in range(0, len(results), count)]
+    say_alike(groups)
+    return groups
 
 
 def check_request(request: RunOptions) -> Path | None:
@@ -209,11 +213,41 @@ def _warn(scenario: Scenario, policies: Sequence[str | None]) -> None:
         print(f"warning: {warning}", file=sys.stderr)
 
 
+def say_drawn(request: RunOptions, scenario: Scenario) -> None:
+    """Say on standard error which attributes are drawn though a recording may hold them.
+
+    Raises:
+        ArrivalsError: The file cannot be read.
+    """
+    for warning in drawn_instead(scenario, request.arrivals, request.by):
+        print(f"warning: {warning}", file=sys.stderr)
+
+
+def say_alike(groups: Sequence[Sequence[TaskResult]]) -> None:
+    """Say on standard error where several runs had the same players, so that ± tells less."""
+    count, task = len(groups[0]), groups[0][0].task
+    if count == 1:
+        return
+    if runs_that_differ(groups) == 1:
+        words = "nothing that is drawn changes them, so they say no more than one run"
+        print(f"warning: all {count} runs are the same: {words}", file=sys.stderr)
+    elif not is_drawn(task.scenario, task.arrivals):
+        words = "± covers only what else is drawn, such as by a policy"
+        print(f"warning: all {count} runs have the same arrivals: {words}", file=sys.stderr)
+
+
+def runs_that_differ(groups: Sequence[Sequence[TaskResult]]) -> int:
+    """Return how many runs of each policy say something of their own: 1 if all are the same."""
+    are_same = all(each.summary == group[0].summary for group in groups for each in group)
+    return 1 if are_same else len(groups[0])
+
+
 def samples_of(groups: Sequence[Sequence[TaskResult]], key: str) -> list[list[float | None]]:
     """Return a figure of each policy as often as it was taken: of each run, or of shares of one."""
     found = []
+    differ = runs_that_differ(groups) > 1
     for group in groups:
-        several = [result.summary for result in group] if len(group) > 1 else group[0].shares
+        several = [result.summary for result in group] if differ else group[0].shares
         found.append([figure(summary, key) for summary in several])
     return found
 
@@ -243,7 +277,7 @@ def save(request: RunOptions, groups: Sequence[Sequence[TaskResult]]) -> None:
 
         pairs = [(mean_summary(request, group), _run_of(group[0])) for group in groups]
         names = [group[0].task.policy or "" for group in groups]
-        repeated = RepeatedRuns(partial(samples_of, groups), len(groups[0]))
+        repeated = RepeatedRuns(partial(samples_of, groups), runs_that_differ(groups))
         write_text(request.report, render(request.title, names, pairs, repeated))
 
 
@@ -288,8 +322,8 @@ def tasks_of(
             by=request.by,
             optimum=request.optimum,
             keeps_run=wants_lines or (request.report is not None and not child),
-            # Several runs say by themselves how much chance does.
-            shares=SHARES if len(policies) > 1 and (request.runs or 1) == 1 else 0,
+            # Several runs say by themselves how much chance does, unless they are all the same.
+            shares=SHARES if len(policies) > 1 and not child else 0,
         )
         for policy in policies
         for child in children
