@@ -137,6 +137,15 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
         render("duel", [""], [(found.summary, found)])
 
 
+def test_what_is_measured_by_the_best_possible_names_all_costs() -> None:
+    found = {"ratio": 2.0, "gap": 11.7627, "quality": {}}
+    shown = {
+        key: (words, with_width(found, key, unit)) for key, words, unit, _ in figures_of([found])
+    }
+    assert shown["gap"] == ("all costs, above that bound", "1,176.3 %")
+    assert shown["ratio"] == ("all costs, times the best possible", "2")
+
+
 def test_figures_read_well() -> None:
     assert [figure_text(value) for value in (0.0, 12345.0, 12345.67, 0.00012346, None)] == [
         *("0", "12,345", "12,345.7", "0.0001235", "-")
