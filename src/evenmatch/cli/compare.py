@@ -83,7 +83,7 @@ def compare(
     if not policy:
         raise ConfigError("name the policies: --policy greedy --policy window (see --help)")
     at = (scenario, arrivals, seed, runs, by, optimum, matches, tickets, report)
-    request = RunOptions(*at, columns, skip_bad)
+    request = RunOptions(*at, columns, skip_bad, command="compare")
     if sweep is not None:
         show_sweep(request, sweep, list(policy), json=json)
     else:

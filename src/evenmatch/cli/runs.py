@@ -57,6 +57,7 @@ class RunOptions(msgspec.Struct, frozen=True):
     columns: str | None = None
     skip_bad: bool = False
     rules: Path | None = None
+    command: str = "simulate"
 
     @property
     def title(self) -> str:
@@ -116,7 +117,9 @@ def check_request(request: RunOptions) -> Path | None:
     if request.optimum and find_spec("numba") is None:
         raise NotSupported("--optimum needs more packages: pip install 'evenmatch[solve]'")
     if request.scenario is None and request.rules is None:
-        raise ConfigError("name a scenario: evenmatch simulate SCENARIO.toml (see --help)")
+        raise ConfigError(
+            f"name a scenario: evenmatch {request.command} SCENARIO.toml (see --help)"
+        )
     if request.runs is not None and not 1 <= request.runs <= RUNS_MAX:
         raise ConfigError(f"--runs must be from 1 to {RUNS_MAX:,}, got {request.runs}")
     check_writable(_outputs(request))

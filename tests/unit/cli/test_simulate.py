@@ -196,7 +196,9 @@ def test_compare_marks_the_better_figures(
 @pytest.mark.parametrize(
     ("tokens", "sentence"),
     [
-        (["simulate"], "name a scenario"),
+        (["simulate"], "name a scenario: evenmatch simulate SCENARIO.toml"),
+        (["simulate", "--sweep", "wait_max=1..9"], "name a scenario: evenmatch simulate SCEN"),
+        (["compare", "--policy", "greedy"], "name a scenario: evenmatch compare SCENARIO.toml"),
         (["simulate", "none.toml"], "none.toml: cannot be read"),
         (["simulate", "{}", "--policy", "gredy"], "did you mean greedy?"),
         (["simulate", "{}", "--policy", "greedy:x=1"], "policy greedy has no parameter 'x'"),
