@@ -38,6 +38,8 @@ from evenmatch.simulation.simulator import Simulator
 from evenmatch.solvers.kernel import uncompiled
 
 RUNS_MAX = 100_000
+PAGES = (".html", ".htm")
+"""How the names of reports end."""
 OF_RATINGS = {"mean": "rating", "deviation": "rating_deviation"}
 """Columns that `--columns` takes by the names that a rating's fields have over HTTP."""
 
@@ -124,10 +126,18 @@ def check_request(request: RunOptions) -> Path | None:
         raise ConfigError(f"--runs must be from 1 to {RUNS_MAX:,}, got {request.runs}")
     check_writable(_outputs(request))
     if request.report is not None:
+        _check_page(request.report)
         from evenmatch.lab.report.report import check_installed
 
         check_installed()
     return request.scenario
+
+
+def _check_page(path: Path) -> None:
+    """Refuse a report that would overwrite a file of another kind; a device or pipe takes any."""
+    is_device = path.exists() and not path.is_file()
+    if path.suffix.lower() not in PAGES and not is_device:
+        raise ConfigError(f"--report: {path} must end in .html or .htm, since a report is a page")
 
 
 def with_recording(request: RunOptions, scenario: Scenario) -> Scenario:
