@@ -5,6 +5,7 @@ A recording gives its players what its columns hold; what else a scenario says o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
@@ -15,7 +16,9 @@ from evenmatch.simulation.arrivals.arrivals import recorded_arrivals
 from evenmatch.simulation.arrivals.file_rows import ColumnPlan, plan_columns
 from evenmatch.simulation.arrivals.population import drawn_names
 from evenmatch.simulation.arrivals.tables import open_table
+from evenmatch.simulation.groups import DECILE
 
+WORD = re.compile(r"\w+")
 NAMED_MAX = 10
 """Columns that a warning names."""
 
@@ -92,10 +95,11 @@ def _columns_of(recording: Arrivals) -> tuple[Sequence[str], ColumnPlan]:
 def _unread(
     header: Sequence[str], plan: ColumnPlan, scenario: Scenario, by: Collection[str]
 ) -> Iterator[str]:
-    """Yield the file's names of columns whose attribute occurs nowhere in the queues."""
-    text = msgspec.json.encode((scenario.queues, list(by))).decode()
+    """Yield the file's names of columns whose attribute is no word of the queues."""
+    named = [name.removesuffix(DECILE) for name in by]
+    words = set(WORD.findall(msgspec.json.encode((scenario.queues, named)).decode()))
     reserved = [("rating", plan.reserved["rating"])] if "rating" in plan.reserved else []
     maps = [(name, at) for name, _, at in plan.maps]
     for name, at in (*reserved, *plan.attributes, *maps):
-        if name not in text:
+        if not words.issuperset(WORD.findall(name)):
             yield header[at]

@@ -81,6 +81,13 @@ def test_runs_whose_ratings_are_drawn_are_samples(
     assert "runs" not in capsys.readouterr().err
 
 
+def test_a_column_is_not_read_for_being_part_of_a_word(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["simulate", *given(tmp_path, "at,player,rat", DRAWN)]) == 0
+    assert "no queue reads its column rat;" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("extra", [[], ["--runs", "2"], ["--sweep", "wait_max=30..60:2"]])
 def test_a_column_by_another_name_is_told_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], extra: list[str]
@@ -112,6 +119,7 @@ def test_check_warns_of_a_column_by_another_name(
     [
         ("at,player,mmr", DRAWN, ["--columns", "rating=mmr"]),
         ("at,player,region", DRAWN, ["--by", "region"]),
+        ("at,player,age", DRAWN, ["--by", "age_decile"]),
         ("at,player,leaves_at", DRAWN, []),
         ("at,mmr,rating", "", []),
     ],
