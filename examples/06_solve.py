@@ -8,8 +8,8 @@ PARTIES += [{"gus": 2000}, {"hal": 1550}, {"ivy": 1250}, {"jon": 1700}]
 batch = {
     "format": {"teams": 2, "players": 2},
     "criteria": [
-        {"kind": "imbalance", "attribute": "skill", "scale": {"max": 1000}, "weight": 2},
-        {"kind": "spread", "attribute": "skill", "scale": {"max": 2000}, "weight": 1},
+        {"kind": "imbalance", "attribute": "skill", "scale": {"max": 3000}, "weight": 2},
+        {"kind": "spread", "attribute": "skill", "scale": {"max": 3000}, "weight": 1},
         {"kind": "party_parity", "weight": 1},
     ],
     "tickets": [

@@ -1,5 +1,6 @@
 """The documentation is complete, true and up to date."""
 
+import json
 import re
 import runpy
 import shutil
@@ -243,6 +244,16 @@ def test_markdown_has_one_sentence_a_line(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_items_of_a_generated_list_have_lines_of_their_own(page: Path) -> None:
     assert not re.findall(r"[.:;] - `\w+`: ", page.read_text(encoding="utf-8"))
+
+
+def test_batch_of_the_how_to_has_a_scale_that_holds_its_skills() -> None:
+    page = (ROOT / "docs" / "howto" / "solve-a-batch.md").read_text(encoding="utf-8")
+    batch = json.loads(page.partition("```json\n")[2].partition("```")[0])
+    (criterion,) = batch["criteria"]
+    for ticket in batch["tickets"]:
+        for player in ticket["players"]:
+            scale, skill = criterion["scale"], player["attributes"][criterion["attribute"]]
+            assert scale["min"] <= skill <= scale["max"]
 
 
 def test_tutorial_shows_the_file_that_the_bots_come_with() -> None:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 CELLS_SHOWN = 12
 LINES_MAX = 6
+OF_ALL = ("mean", "50 %", "90 %", "95 % below")
+OF_SOME = ("mean of matched", "50 % of all", "90 % of all", "95 % of all below")
+"""What waits are called where some give up: only who is matched counts in the mean."""
 BAR = 24
 """Width of the bars of the hours."""
 
@@ -175,9 +178,9 @@ def _print_cells(out: Console, advice: Advice) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    heads = ["pool", "share", "online", "mean", "50 %", "90 %", "95 % below"]
     has_needs = advice.target_wait is not None and len(advice.cells) > 1
     leaves = advice.base.patience is not None
+    heads = ["pool", "share", "online", *(OF_SOME if leaves else OF_ALL)]
     heads += ["matched"] * leaves + ["meets the target with"] * has_needs
     for head in heads:
         table.add_column(head, justify="left" if head == "pool" else "right", overflow="fold")
@@ -264,6 +267,20 @@ def split_lines(advice: Advice) -> Iterator[str]:
         yield f"counted as players who could be missing while the worst pool still waits {wait}:"
     for effect in advice.splits[:LINES_MAX]:
         yield from _split(effect)
+    if advice.base.splits and not advice.splits:
+        yield from _without_waits(advice)
+
+
+def _without_waits(advice: Advice) -> Iterator[str]:
+    """Yield why a part is left out where the share of the players that was asked never waits."""
+    if advice.rate is None or advice.worst is None or advice.worst.figures.wait != 0.0:
+        return
+    more = 0.9 if advice.percentile < 0.9 else 0.99
+    again = f", such as {more:g}" if advice.percentile < more else ""
+    yield (
+        f"left out: {part(advice.percentile)} of the players never wait, because others are "
+        f"already waiting. Ask for a higher --percentile{again}."
+    )
 
 
 def _split(effect: SplitEffect) -> Iterator[str]:
@@ -315,7 +332,12 @@ def cut_lines(advice: Advice) -> Iterator[str]:
             + ("matches too few" if cut.wait is None else f"waits {seconds(cut.wait)}")
         )
     if advice.cuts and advice.base.patience is None:
-        yield "wherever you cut, the mean wait of all players is the same; it is only shared out"
+        yield (
+            "wherever you cut into so many zones, the mean wait of all players is the same; it is "
+            "only shared out; two zones make it twice as long as one, three three times"
+        )
+    if advice.base.levels and advice.base.zones > 1 and not advice.cuts:
+        yield from _without_waits(advice)
 
 
 def day_lines(advice: Advice, day: Day) -> Iterator[str]:

@@ -12,6 +12,8 @@ import msgspec
 import numpy as np
 
 from evenmatch.cli.queue_description import describe, warnings_of
+from evenmatch.cli.recording_warnings import drawn_instead
+from evenmatch.cli.scale_warnings import scale_warnings
 from evenmatch.cli.warnings import setting_warnings
 from evenmatch.config.files import (
     check_hooks,
@@ -32,6 +34,7 @@ from evenmatch.model.scenario import Scenario
 from evenmatch.policies.hooks import target_of
 from evenmatch.policies.registry import check_kernels, policies_of
 from evenmatch.simulation.arrivals.arrivals import arrivals_of
+from evenmatch.simulation.arrivals.stream import Arrival
 from evenmatch.simulation.history import History
 from evenmatch.simulation.simulator import Simulator
 
@@ -112,11 +115,16 @@ def _check_game(config: Path, matches: Path | None, against: str | None, tenant:
         return _check_matches(config, scenario, matches)
     with naming(config):
         _read_keys(settings)
-        pools = _try_out(scenario)
+        pools, tried = _try_out(scenario)
     print(f"{config} is valid.")
     for pool in pools:
         print("\n" + "\n".join(describe(pool)))
-    warnings = [*warnings_of(scenario, pools), *setting_warnings(settings)]
+    warnings = [
+        *warnings_of(scenario, pools),
+        *drawn_instead(scenario),
+        *scale_warnings(scenario.queues, tried),
+        *setting_warnings(settings),
+    ]
     if warnings:
         print()
     for warning in warnings:
@@ -257,8 +265,8 @@ def _tickets(count: int) -> str:
     return "1 ticket waits" if count == 1 else f"{count:,} tickets wait"
 
 
-def _try_out(scenario: Scenario) -> list[Pool]:
-    """Set the queues to work, and let the first arrivals come.
+def _try_out(scenario: Scenario) -> tuple[list[Pool], list[Arrival]]:
+    """Set the queues to work, let the first arrivals come, and return both.
 
     Raises:
         MatchmakingError: A policy cannot work on its queue or here, or an arrival cannot be taken.
@@ -267,6 +275,7 @@ def _try_out(scenario: Scenario) -> list[Pool]:
         for spec in policies_of(queue):
             check_kernels(spec, queue.name)
     queues, resolve = with_policy(scenario.queues, None)
+    tried: list[Arrival] = []
     with plain_if_few(TRIED, queues, [resolve(queue) for queue in queues]):
         simulator = Simulator(queues, resolve, History(queues[0].name), until=scenario.until)
         pools = list(simulator.engine.pools.values())
@@ -276,8 +285,9 @@ def _try_out(scenario: Scenario) -> list[Pool]:
             coming = arrivals_of(scenario.arrivals, seeds, queues=queues, check=check)
             if coming.bad is not None:
                 print(f"warning: {coming.bad.warning()}", file=sys.stderr)
-            simulator.run(islice(coming, TRIED))
-    return pools
+            tried = list(islice(coming, TRIED))
+            simulator.run(tried)
+    return pools, tried
 
 
 def _check_matches(config: Path, scenario: Scenario, matches: Path) -> int:

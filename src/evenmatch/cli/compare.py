@@ -11,7 +11,14 @@ from cyclopts import Parameter
 from evenmatch.cli.options import WholeOrNone
 from evenmatch.cli.output import console, print_groups, print_json
 from evenmatch.cli.progress import progress
-from evenmatch.cli.runs import RunOptions, mean_summary, samples_of, save, work
+from evenmatch.cli.runs import (
+    RunOptions,
+    mean_summary,
+    runs_that_differ,
+    samples_of,
+    save,
+    work,
+)
 from evenmatch.cli.sweep import show_sweep
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.lab.optimum.floor import floor_of
@@ -60,7 +67,7 @@ def compare(
         json: Print one JSON object and nothing else.
         matches: Write the matches to this file, one JSON object per line, each with its policy.
         tickets: Write the tickets to this file, one JSON object per line, each with its policy.
-        report: Write a report with figures and plots to this file, as one HTML page that needs no
+        report: Write a report with figures and plots to this .html file, one page that needs no
             network.
         optimum: Also show the best result possible in hindsight, or a bound on it.
         sweep: Simulate with several values of a queue's key or a policy's parameter, KEY=A..B:N,
@@ -76,7 +83,7 @@ def compare(
     if not policy:
         raise ConfigError("name the policies: --policy greedy --policy window (see --help)")
     at = (scenario, arrivals, seed, runs, by, optimum, matches, tickets, report)
-    request = RunOptions(*at, columns, skip_bad)
+    request = RunOptions(*at, columns, skip_bad, command="compare")
     if sweep is not None:
         show_sweep(request, sweep, list(policy), json=json)
     else:
@@ -130,5 +137,5 @@ def _print_table(
         table.add_row(Text(words, "dim"), *cells)
     out.print(table)
     if len(policies) > 1:
-        out.print(Text(footnote(len(results[0])), "dim"), soft_wrap=True)
+        out.print(Text(footnote(runs_that_differ(results)), "dim"), soft_wrap=True)
     print_groups(out, group_tables(policies, summaries))

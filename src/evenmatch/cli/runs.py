@@ -17,6 +17,7 @@ import msgspec
 
 from evenmatch.cli.output import check_distinct_paths, check_writable, write_lines, write_text
 from evenmatch.cli.progress import progress
+from evenmatch.cli.recording_warnings import drawn_instead, is_drawn
 from evenmatch.cli.warnings import never_even
 from evenmatch.config.files import load_scenario, naming
 from evenmatch.errors import ConfigError, NotSupported
@@ -37,6 +38,8 @@ from evenmatch.simulation.simulator import Simulator
 from evenmatch.solvers.kernel import uncompiled
 
 RUNS_MAX = 100_000
+PAGES = (".html", ".htm")
+"""How the names of reports end."""
 OF_RATINGS = {"mean": "rating", "deviation": "rating_deviation"}
 """Columns that `--columns` takes by the names that a rating's fields have over HTTP."""
 
@@ -56,6 +59,7 @@ class RunOptions(msgspec.Struct, frozen=True):
     columns: str | None = None
     skip_bad: bool = False
     rules: Path | None = None
+    command: str = "simulate"
 
     @property
     def title(self) -> str:
@@ -94,13 +98,16 @@ def work(request: RunOptions, policies: Sequence[str | None]) -> list[list[TaskR
     for policy in policies:
         check_policy_of(Path(request.title), scenario, policy)
     say_skipped(request, scenario, policies)
+    say_drawn(request, scenario)
     tasks = tasks_of(request, scenario, policies)
     with progress("simulating", len(tasks)) as on_done:
         results = execute_all(tasks, on_done)
     if request.arrivals is None:
         _warn(scenario, policies)
     count = len(results) // len(policies)
-    return [results[start : start + count] for start in range(0, len(results), count)]
+    groups = [results[start : start + count] for start in range(0, len(results), count)]
+    say_alike(groups)
+    return groups
 
 
 def check_request(request: RunOptions) -> Path | None:
@@ -112,15 +119,25 @@ def check_request(request: RunOptions) -> Path | None:
     if request.optimum and find_spec("numba") is None:
         raise NotSupported("--optimum needs more packages: pip install 'evenmatch[solve]'")
     if request.scenario is None and request.rules is None:
-        raise ConfigError("name a scenario: evenmatch simulate SCENARIO.toml (see --help)")
+        raise ConfigError(
+            f"name a scenario: evenmatch {request.command} SCENARIO.toml (see --help)"
+        )
     if request.runs is not None and not 1 <= request.runs <= RUNS_MAX:
         raise ConfigError(f"--runs must be from 1 to {RUNS_MAX:,}, got {request.runs}")
     check_writable(_outputs(request))
     if request.report is not None:
+        _check_page(request.report)
         from evenmatch.lab.report.report import check_installed
 
         check_installed()
     return request.scenario
+
+
+def _check_page(path: Path) -> None:
+    """Refuse a report that would overwrite a file of another kind; a device or pipe takes any."""
+    is_device = path.exists() and not path.is_file()
+    if path.suffix.lower() not in PAGES and not is_device:
+        raise ConfigError(f"--report: {path} must end in .html or .htm, since a report is a page")
 
 
 def with_recording(request: RunOptions, scenario: Scenario) -> Scenario:
@@ -209,11 +226,41 @@ def _warn(scenario: Scenario, policies: Sequence[str | None]) -> None:
         print(f"warning: {warning}", file=sys.stderr)
 
 
+def say_drawn(request: RunOptions, scenario: Scenario) -> None:
+    """Say on standard error which attributes are drawn though a recording may hold them.
+
+    Raises:
+        ArrivalsError: The file cannot be read.
+    """
+    for warning in drawn_instead(scenario, request.arrivals, request.by):
+        print(f"warning: {warning}", file=sys.stderr)
+
+
+def say_alike(groups: Sequence[Sequence[TaskResult]]) -> None:
+    """Say on standard error where several runs had the same players, so that ± tells less."""
+    count, task = len(groups[0]), groups[0][0].task
+    if count == 1:
+        return
+    if runs_that_differ(groups) == 1:
+        words = "nothing that is drawn changes them, so they say no more than one run"
+        print(f"warning: all {count} runs are the same: {words}", file=sys.stderr)
+    elif not is_drawn(task.scenario, task.arrivals):
+        words = "± covers only what else is drawn, such as by a policy"
+        print(f"warning: all {count} runs have the same arrivals: {words}", file=sys.stderr)
+
+
+def runs_that_differ(groups: Sequence[Sequence[TaskResult]]) -> int:
+    """Return how many runs of each policy say something of their own: 1 if all are the same."""
+    are_same = all(each.summary == group[0].summary for group in groups for each in group)
+    return 1 if are_same else len(groups[0])
+
+
 def samples_of(groups: Sequence[Sequence[TaskResult]], key: str) -> list[list[float | None]]:
     """Return a figure of each policy as often as it was taken: of each run, or of shares of one."""
     found = []
+    differ = runs_that_differ(groups) > 1
     for group in groups:
-        several = [result.summary for result in group] if len(group) > 1 else group[0].shares
+        several = [result.summary for result in group] if differ else group[0].shares
         found.append([figure(summary, key) for summary in several])
     return found
 
@@ -243,7 +290,7 @@ def save(request: RunOptions, groups: Sequence[Sequence[TaskResult]]) -> None:
 
         pairs = [(mean_summary(request, group), _run_of(group[0])) for group in groups]
         names = [group[0].task.policy or "" for group in groups]
-        repeated = RepeatedRuns(partial(samples_of, groups), len(groups[0]))
+        repeated = RepeatedRuns(partial(samples_of, groups), runs_that_differ(groups))
         write_text(request.report, render(request.title, names, pairs, repeated))
 
 
@@ -288,8 +335,8 @@ def tasks_of(
             by=request.by,
             optimum=request.optimum,
             keeps_run=wants_lines or (request.report is not None and not child),
-            # Several runs say by themselves how much chance does.
-            shares=SHARES if len(policies) > 1 and (request.runs or 1) == 1 else 0,
+            # Several runs say by themselves how much chance does, unless they are all the same.
+            shares=SHARES if len(policies) > 1 and not child else 0,
         )
         for policy in policies
         for child in children

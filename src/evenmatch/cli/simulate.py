@@ -53,7 +53,7 @@ def simulate(
         json: Print one JSON object and nothing else.
         matches: Write the matches to this file, one JSON object per line.
         tickets: Write the tickets to this file, one JSON object per line.
-        report: Write a report with figures and plots to this file, as one HTML page that needs no
+        report: Write a report with figures and plots to this .html file, one page that needs no
             network.
         optimum: Also show the best result possible in hindsight, or a bound on it.
         sweep: Simulate with several values of a queue's key or a policy's parameter, KEY=A..B:N,

@@ -15,6 +15,8 @@ from evenmatch.cli.runs import (
     check_policy_of,
     check_request,
     mean_summary,
+    say_alike,
+    say_drawn,
     tasks_of,
     with_recording,
 )
@@ -70,6 +72,8 @@ def show_sweep(
             "--matches and --tickets hold the runs of one value only: leave out --sweep"
         )
     points = swept(request, sweep, policies)
+    assert request.scenario is not None
+    say_drawn(request, with_recording(request, load_scenario(request.scenario)))
     if request.report is not None:
         from evenmatch.lab.report.sweep_report import render_sweep
 
@@ -105,9 +109,11 @@ def swept(
     with progress(f"simulating {len(sweep.values)} values of {sweep.key}", len(tasks)) as on_done:
         results = execute_all(tasks, on_done)
     runs = request.runs or 1
+    groups = [results[start : start + runs] for start in range(0, len(results), runs)]
+    say_alike(groups)
     return [
-        SweepPoint(policy, value, mean_summary(request, results[at * runs : (at + 1) * runs]))
-        for at, (policy, value) in enumerate(whose)
+        SweepPoint(policy, value, mean_summary(request, group))
+        for (policy, value), group in zip(whose, groups, strict=True)
     ]
 
 

@@ -191,6 +191,11 @@ class FunctionPolicy(msgspec.Struct, frozen=True):
     every: float | None = None
     parameters: dict[str, Any] = {}
 
+    @property
+    def name(self) -> str:
+        """Return the function's name, for messages."""
+        return str(getattr(self.function, "__name__", "policy"))
+
     def __call__(self, **parameters: Any) -> FunctionPolicy:
         """Return the same policy with other parameters, as a SPEC does.
 
@@ -198,7 +203,7 @@ class FunctionPolicy(msgspec.Struct, frozen=True):
             ConfigError: The function has no such parameter, or its default is of another type.
         """
         allowed = dict(list(inspect.signature(self.function).parameters.items())[2:])
-        name = getattr(self.function, "__name__", "policy")
+        name = self.name
         for key, value in parameters.items():
             if key not in allowed:
                 names = ", ".join(allowed) or "none"
@@ -272,7 +277,9 @@ class _FunctionMatcher(NoJobs):
         groups = []
         found = self.policy.function(pool, now, **self.policy.parameters)
         if isinstance(found, str) or not isinstance(found, Iterable):
-            raise PolicyError(f"a policy function returns groups of tickets, got {found!r:.80}")
+            raise PolicyError(
+                f"policy {self.policy.name} must return groups of tickets, got {found!r:.80}"
+            )
         for group in found:
             ids = tuple(t if isinstance(t, str) else t.id for t in group)
             groups.append(Grouping(ids))

@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib
 import math
 import sys
-from types import ModuleType
+import traceback
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -225,18 +226,26 @@ def _module(module_name: str, name: str) -> ModuleType:
 
 
 def _described(error: Exception) -> str:
-    """Return an error's type, message, file and line on one line."""
+    """Return an error's type, message, file and line on one line.
+
+    The line is the last of the user's own, if there is one: that of evenmatch, which found the
+    mistake, would not help.
+    """
     if isinstance(error, SyntaxError):
         message, file, line = error.msg, error.filename, error.lineno
     else:
-        trace = error.__traceback__
-        while trace is not None and trace.tb_next is not None:
-            trace = trace.tb_next
-        message = str(error)
-        file = trace.tb_frame.f_code.co_filename if trace else None
-        line = trace.tb_lineno if trace else None
+        places = list(traceback.walk_tb(error.__traceback__))
+        own = [place for place in places if _is_users(place[0])]
+        frame, line = (own or places)[-1]  # this module's own is there in any case
+        message, file = str(error), frame.f_code.co_filename
     what = " ".join(f"{type(error).__name__}: {message}".split())
     return f"{what:.500} ({file}, line {line})"
+
+
+def _is_users(frame: FrameType) -> bool:
+    """Return whether a frame runs neither our code nor Python's machinery of imports."""
+    package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    return package not in ("evenmatch", "importlib") and "<frozen " not in frame.f_code.co_filename
 
 
 def _guess(text: str) -> bool | int | float | str:

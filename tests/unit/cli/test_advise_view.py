@@ -4,6 +4,7 @@ import pytest
 
 from evenmatch import PlayerBase, Split, advise
 from evenmatch.cli.advise_view import answer, cut_lines, flexible_lines, margins, split_lines
+from evenmatch.cli.main import main
 
 REGIONS = Split("region", {"eu": 0.6, "us": 0.3, "asia": 0.1})
 LEVELS = (0.1, 0.2, 0.3, 0.4)
@@ -47,6 +48,41 @@ def test_cuts_share_out_the_mean_wait_only_where_nobody_gives_up(
     found = advise(PlayerBase(levels=LEVELS, patience=patience), target_wait=60.0)
     lines = list(cut_lines(found))
     assert any("the mean wait of all players is the same" in line for line in lines) == is_said
+
+
+@pytest.mark.parametrize(
+    ("percentile", "advice"), [(0.5, "such as 0.9."), (0.1, "such as 0.9."), (0.93, None)]
+)
+def test_what_is_left_out_where_nobody_waits_says_why(
+    percentile: float, advice: str | None
+) -> None:
+    base = PlayerBase(teams=(1, 1), splits=(Split("region", {"eu": 0.6, "us": 0.4}),),
+                      levels=LEVELS, zones=3)  # fmt: skip
+    found = advise(base, players_online=300.0, percentile=percentile)
+    for lines in (list(split_lines(found)), list(cut_lines(found))):
+        assert lines
+        left_out = [each for each in lines if each.startswith("left out: ")]
+        assert len(left_out) == (advice is not None)
+        assert not left_out or (lines == left_out and lines[0].endswith(advice or ""))
+
+
+def test_each_zone_adds_as_much_to_the_mean_wait_of_all() -> None:
+    one = advise(PlayerBase(), players_online=900.0).pooled.mean
+    cut = advise(PlayerBase(splits=(Split.even("zone", 3),)), players_online=900.0).pooled.mean
+    assert one is not None
+    assert cut == pytest.approx(3.0 * one, rel=0.1)
+    *_, line = cut_lines(advise(PlayerBase(levels=LEVELS, zones=3), target_wait=60.0))
+    assert line.endswith("two zones make it twice as long as one, three three times")
+
+
+@pytest.mark.parametrize("patience", [None, 60.0])
+def test_table_says_whose_wait_is_whose_where_some_give_up(
+    capsys: pytest.CaptureFixture[str], patience: float | None
+) -> None:
+    given = [] if patience is None else ["--patience", f"{patience:g}"]
+    assert main(["advise", "--match", "1v1", "--players-online", "300", *given]) == 0
+    told = "mean of matched  50 % of all  90 % of all  95 % of all below" in capsys.readouterr().out
+    assert told == (patience is not None)
 
 
 def test_the_same_number_is_too_many_and_never_placed() -> None:

@@ -46,6 +46,65 @@ def test_queue_is_told_in_sentences(capsys: pytest.CaptureFixture[str], tmp_path
     assert "warning" not in told
 
 
+SCALED = (
+    QUEUE
+    + """wait_max = 60.0
+[[queue.criteria]]
+kind = "spread"
+attribute = "rating"
+"""
+)
+RATED = """
+[arrivals]
+rate = 1.0
+count = 500
+[attributes.rating]
+distribution = "normal"
+mean = 1500.0
+deviation = 300.0
+"""
+
+
+@pytest.mark.parametrize(
+    ("scale", "ends"), [("", "from 0 to 1,"), ("scale = {max = 1000}", "from 0 to 1000,")]
+)
+def test_scale_that_clips_most_values_is_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, scale: str, ends: str
+) -> None:
+    told = check(capsys, tmp_path, SCALED + scale + RATED)
+    assert f"warning: queue duel: the scale of spread goes {ends} and of the first 100" in told
+    assert "values of rating" in told
+    assert "write scale = {min = 0, max = 3000}" in told
+    assert "lie outside" not in check(capsys, tmp_path, SCALED + scale)
+
+
+@pytest.mark.parametrize(
+    "scale",
+    [
+        "scale = {min = 0, max = 3000}",
+        "scale = {min = 1400, max = 2000}",
+        'scale = {kind = "capped", max = 9}',
+    ],
+)
+def test_scale_that_fits_or_has_no_ends_needs_no_warning(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, scale: str
+) -> None:
+    assert "lie outside" not in check(capsys, tmp_path, SCALED + scale + RATED)
+
+
+def test_scale_is_judged_by_those_who_come_to_its_queue(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rows = ",ranked\n".join(f"{at},{at % 2}" for at in range(20))
+    (tmp_path / "log.csv").write_text(f"at,rating,queues\n{rows},duel\n")
+    ranked = SCALED.replace('"duel"', '"ranked"') + "scale = {min = 5, max = 9}\n"
+    recorded = '[arrivals]\nprocess = "file"\nfile = "log.csv"\n'
+    told = check(capsys, tmp_path, SCALED + ranked + recorded)
+    assert told.count("lie outside") == 1
+    assert "queue ranked: the scale of spread goes from 5 to 9" in told
+    assert "write scale = {min = 0, max = 1}" in told
+
+
 def test_target_of_waits_is_told_and_a_policy_that_ignores_it_is_named(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

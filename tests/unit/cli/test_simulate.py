@@ -196,7 +196,9 @@ def test_compare_marks_the_better_figures(
 @pytest.mark.parametrize(
     ("tokens", "sentence"),
     [
-        (["simulate"], "name a scenario"),
+        (["simulate"], "name a scenario: evenmatch simulate SCENARIO.toml"),
+        (["simulate", "--sweep", "wait_max=1..9"], "name a scenario: evenmatch simulate SCEN"),
+        (["compare", "--policy", "greedy"], "name a scenario: evenmatch compare SCENARIO.toml"),
         (["simulate", "none.toml"], "none.toml: cannot be read"),
         (["simulate", "{}", "--policy", "gredy"], "did you mean greedy?"),
         (["simulate", "{}", "--policy", "greedy:x=1"], "policy greedy has no parameter 'x'"),
@@ -316,6 +318,25 @@ def test_file_that_cannot_be_written_is_named(
     assert err == "evenmatch: /dev/full cannot be written: No space left on device\n"
 
 
+@pytest.mark.parametrize("name", ["duel.pdf", "other.toml", "report"])
+@pytest.mark.parametrize("command", [["simulate"], ["compare", "--policy", "greedy"]])
+def test_report_is_written_to_no_file_of_another_kind(
+    capsys: pytest.CaptureFixture[str],
+    scenario: str,
+    tmp_path: Path,
+    command: list[str],
+    name: str,
+) -> None:
+    path = tmp_path / name
+    path.write_text("as it was")
+    code, out, err = call(capsys, command[0], scenario, *command[1:], "--report", str(path))
+    assert (code, out) == (2, "")
+    assert err == (
+        f"evenmatch: --report: {path} must end in .html or .htm, since a report is a page\n"
+    )
+    assert path.read_text() == "as it was"
+
+
 def test_report_without_its_packages_is_refused_at_once(
     capsys: pytest.CaptureFixture[str], scenario: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -346,7 +367,7 @@ def test_output_is_the_same_bytes_in_another_process(scenario: str, tmp_path: Pa
     "options",
     [
         ["--matches", "duel.toml"],
-        ["--report", "./duel.toml"],
+        ["--report", "./page.html", "--tickets", "page.html"],
         ["--tickets", "link.toml"],
         ["--arrivals", "in.csv", "--tickets", "in.csv"],
         ["--matches", "sub/../in.csv"],

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from evenmatch.lab.study.study import best_of, footnote, is_distinct
+from evenmatch.lab.study.study import (
+    best_of,
+    footnote,
+    is_distinct,
+    mean_and_width,
+    student_t,
+)
 
 
 def test_a_difference_within_its_noise_marks_nobody() -> None:
@@ -41,6 +47,19 @@ def test_what_was_not_measured_twice_marks_nobody(two: list[float | None]) -> No
 def test_a_policy_without_the_figure_is_left_out() -> None:
     assert best_of([1.0, None], [[1.0, 1.0], [None, None]], 1) == set()
     assert best_of([1.0, 2.0, None], [[1.0, 1.1], [2.0, 2.1], [None, None]], 1) == {1}
+
+
+def test_rounding_is_no_difference() -> None:
+    one = [3.367147033987792, 3.3671470339877925, 3.367147033987792]
+    two = [3.3671470339877922 + 1e-15] * 3
+    assert mean_and_width(one)[1] == 0.0
+    assert not is_distinct(one, two)
+    assert is_distinct(one, [value + 1e-6 for value in one])
+
+
+def test_a_small_spread_is_no_rounding() -> None:
+    assert mean_and_width([1e-12, 2e-12])[1] == pytest.approx(student_t(1) * 0.5e-12)
+    assert mean_and_width([0.0, 0.0]) == (0.0, 0.0)
 
 
 def test_the_footnote_says_what_was_compared() -> None:

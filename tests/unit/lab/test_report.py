@@ -16,6 +16,8 @@ from evenmatch.lab.simulate import Run
 from evenmatch.lab.study.study import RepeatedRuns, averages
 from evenmatch.model.queue import Criterion, Queue, Rule, Scale
 from evenmatch.model.scenario import Arrivals, Exponential, Scenario, Uniform
+from evenmatch.model.ticket import NewTicket, Player, Rating
+from evenmatch.simulation.arrivals.stream import Arrival
 
 RATING = {"rating": Uniform(min=0.0, max=1.0)}
 
@@ -135,6 +137,25 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     found = run()
     with pytest.raises(NotSupported, match=r"pip install 'evenmatch\[report\]'"):
         render("duel", [""], [(found.summary, found)])
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_policies_without_a_match_are_not_drawn_beside_each_other(count: int) -> None:
+    world = Scenario((Queue(),), Arrivals(process="regular", interval=1.0, count=1))
+    arrivals = [Arrival(1.0, NewTicket((Player("ada", Rating(1500.0)),)))] * count
+    runs = [simulate(world, policy=policy, arrivals=arrivals) for policy in ("greedy", "window")]
+    html = render("duel", ["greedy", "window"], [(each.summary, each) for each in runs])
+    assert "The policies beside each other" not in html
+    assert "All figures" in html
+
+
+def test_what_is_measured_by_the_best_possible_names_all_costs() -> None:
+    found = {"ratio": 2.0, "gap": 11.7627, "quality": {}}
+    shown = {
+        key: (words, with_width(found, key, unit)) for key, words, unit, _ in figures_of([found])
+    }
+    assert shown["gap"] == ("all costs, above that bound", "1,176.3 %")
+    assert shown["ratio"] == ("all costs, times the best possible", "2")
 
 
 def test_figures_read_well() -> None:

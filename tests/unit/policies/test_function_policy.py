@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from evenmatch.errors import ConfigError
+from evenmatch.errors import ConfigError, PolicyError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import NOTHING, Decision, JobResult, Policy, policy
@@ -197,3 +197,14 @@ def test_there_are_no_jobs_to_settle() -> None:
 def test_clock_without_a_beat_is_refused(every: float) -> None:
     with pytest.raises(ConfigError, match=r"every must be between 0\.05 and 1e9 s, got"):
         policy(every=every)
+
+
+def test_function_that_returns_no_groups_is_named() -> None:
+    @policy()
+    def forgetful(pool: Pool, now: float) -> None:
+        del pool, now
+
+    at_work = forgetful.matcher(queue(), seed=1)
+    at_work.enter(ticket("a", sequence=1), 0.0)
+    with pytest.raises(PolicyError, match="policy forgetful must return groups of tickets, got No"):
+        at_work.decide(0.0)

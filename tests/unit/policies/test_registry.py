@@ -205,8 +205,12 @@ def test_spec_that_cannot_be_used_gets_a_sentence(
             "ModuleNotFoundError: No module named 'no_such_thing' ({file}, line 1)",
         ),
         ("raise ValueError('a\\nb')\n", "ValueError: a b ({file}, line 1)"),
+        (
+            "from evenmatch import policy\n@policy(every=0)\ndef fast(pool, now):\n    pass\n",
+            "ConfigError: every must be between 0.05 and 1e9 s, got 0 ({file}, line 2)",
+        ),
     ],
-    ids=["syntax", "name", "zero", "import", "lines"],
+    ids=["syntax", "name", "zero", "import", "lines", "every"],
 )
 def test_module_that_fails_is_told_with_file_and_line(
     source: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -52,9 +52,9 @@ FIGURES: Sequence[Row] = (
     (OFF_SIDE, "players on another side than asked", "", -1),
     ("optimum_cost", "cost of the best possible", "", 0),
     ("optimum_cost_immediate", "the same, bots at once", "", 0),
-    ("ratio", "cost, times the best possible", "", -1),
+    ("ratio", "all costs, times the best possible", "", -1),
     ("bound_cost", "nothing costs less than", "", 0),
-    ("gap", "cost above that bound", "", -1),
+    ("gap", "all costs, above that bound", "%", -1),
     ("best_known_cost", "cost of the best plan found", "", 0),
 )
 """Key, label, unit, and which direction is better: 1 = more, -1 = less, 0 = neither."""

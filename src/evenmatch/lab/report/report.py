@@ -121,8 +121,9 @@ def _plots(
             if (wait := figure(summary, "wait.mean")) is not None
             and (height := figure(summary, key)) is not None
         ]
-        svg = plot_trade(points, quality=key != COST)
-        found.append(("The policies beside each other", TRADE, svg))
+        if points:
+            svg = plot_trade(points, quality=key != COST)
+            found.append(("The policies beside each other", TRADE, svg))
     if any(len(each.waits) for each in series):
         found.append(("How long players waited", WAITS, plot_waits(series)))
         found.append(("Along the run", TIMES, plot_times(series)))

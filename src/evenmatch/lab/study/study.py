@@ -6,8 +6,9 @@ import math
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -24,6 +25,8 @@ from evenmatch.simulation.metrics import Summary, summaries_of_shares
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+ROUNDING = 1e-9
+"""A spread below this share of the values is rounding: they are taken as equal."""
 Item = TypeVar("Item")
 Output = TypeVar("Output")
 
@@ -215,6 +218,8 @@ def _merged(nodes: Sequence[Mapping[str, Any]]) -> tuple[Summary, Summary]:
 def mean_and_width(values: Sequence[float]) -> tuple[float | None, float | None]:
     """Return the mean of values and the half-width of its 95 % confidence interval.
 
+    The half-width of values that differ by rounding alone is 0.
+
     >>> mean_and_width([1.0, 1.0, 4.0])[0]
     2.0
     """
@@ -225,7 +230,13 @@ def mean_and_width(values: Sequence[float]) -> tuple[float | None, float | None]
     if count < 2:
         return mean, None
     variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
-    return mean, student_t(count - 1) * math.sqrt(variance / count)
+    width = student_t(count - 1) * math.sqrt(variance / count)
+    return mean, width if width > _rounding(values) else 0.0
+
+
+def _rounding(values: Iterable[float]) -> float:
+    """Return what figures of this size may differ by rounding alone."""
+    return ROUNDING * max(map(abs, values), default=0.0)
 
 
 # Which of several policies is better by more than chance explains.
@@ -278,10 +289,11 @@ def best_of(values: Sequence[float | None], samples: Samples, direction: int) ->
 
 def is_distinct(one: Sequence[float | None], two: Sequence[float | None]) -> bool:
     """Return whether the mean of paired differences differs from 0, at 95 % confidence."""
-    pairs = zip(one, two, strict=True)
-    gaps = [a - b for a, b in pairs if a is not None and b is not None]
-    mean, width = mean_and_width(gaps)
-    return mean is not None and width is not None and abs(mean) > width
+    pairs = [(a, b) for a, b in zip(one, two, strict=True) if a is not None and b is not None]
+    mean, width = mean_and_width([a - b for a, b in pairs])
+    if mean is None or width is None:
+        return False
+    return abs(mean) > max(width, _rounding(chain.from_iterable(pairs)))
 
 
 def footnote(runs: int) -> str:

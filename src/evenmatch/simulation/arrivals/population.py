@@ -33,6 +33,18 @@ SIDE = "side"
 Sampler = Callable[[np.random.Generator, int], list[Value]]
 
 
+def drawn_names(arrivals: Arrivals, known: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the attributes that are drawn, in alphabetical order.
+
+    Args:
+        arrivals: What the tickets carry.
+        known: Attributes that a file gives, which are not drawn.
+    """
+    return tuple(
+        name for name in sorted(arrivals.attributes) if name.partition(".")[0] not in known
+    )
+
+
 class Population:
     """Draws attributes and patience, each from its own stream of chance.
 
@@ -51,9 +63,7 @@ class Population:
         known: Collection[str] = (),
     ) -> None:
         self._arrivals, self._seeds, self._base_dir = arrivals, seeds, base_dir
-        drawn = [
-            name for name in sorted(arrivals.attributes) if name.partition(".")[0] not in known
-        ]
+        drawn = drawn_names(arrivals, known)
         self._names = tuple(name for name in drawn if name != SIDE)
         self._keys = tuple((each, *each.split(".", 1)) for each in self._names if "." in each)
         streams = [self._stream(name) for name in self._names]
