@@ -157,6 +157,74 @@ class DirectRequest:
         connection.on_response_complete()
 
 
+_Below: Any = object
+"""Stands for the protocol that all other requests take; see `direct_protocol`."""
+
+
+class _DirectProtocol(_Below):  # type: ignore[misc]
+    """Takes what goes past ASGI from the parser; everything else as before."""
+
+    gate: Callable[[], Any]
+    """Returns who knows who calls, and what goes past ASGI; None while nobody does."""
+
+    # The request that is being read, where it goes past ASGI.
+    _direct: DirectRequest | None = None
+
+    def on_headers_complete(self) -> None:
+        present = self.gate() if self._is_usual() else None
+        way = None if present is None else present.way_of(self.scope)
+        if way is None:
+            super().on_headers_complete()
+            return
+        self.is_head_over = True
+        direct = DirectRequest(self, self.scope, keep_alive=self.parser.should_keep_alive())
+        self.cycle = self._answered = self._direct = direct
+        direct.begin(way)
+
+    def _is_usual(self) -> bool:
+        """Return whether a request may come this way; then its scope says what it is."""
+        method, url = self.parser.get_method(), self.url
+        before: Any = self.cycle
+        if method not in METHODS or PLAIN_PATH(url) is None:
+            return False
+        scope = self.scope
+        scope["method"], scope["path"] = method.decode(), url.decode()
+        scope["raw_path"], scope["query_string"] = url, b""
+        return (
+            (before is None or before.response_complete)
+            and not self.expect_100_continue
+            and self.parser.get_http_version() == "1.1"
+            and not self.parser.should_upgrade()
+            # Whoever reads no answers waits: ASGI sends the next one when there is room.
+            and not self.flow.write_paused
+            and not any(map(_is_unusual, self.headers))
+        )
+
+    def on_body(self, body: bytes) -> None:
+        direct = self._direct
+        if direct is None:
+            super().on_body(body)
+            return
+        self._has_body = True
+        if not direct.response_complete:
+            direct.add(body)
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        direct, self._direct = self._direct, None
+        if direct is not None and not direct.response_complete:
+            direct.complete()
+
+    def eof_received(self) -> bool:
+        """Keep the connection of a client that has said all, and waits for its answer."""
+        cycle = self.cycle
+        is_owed = type(cycle) is DirectRequest and not cycle.response_complete
+        if is_owed and not cycle.more_body:
+            cycle.keep_alive = False
+            return True
+        return False
+
+
 def direct_protocol(
     patient: type[Any],
     gate: Callable[[], Any],
@@ -170,68 +238,8 @@ def direct_protocol(
         frames: Returns what takes the frames of another node, by how it begins; None: there are no
             other nodes.
     """
-
-    class DirectProtocol(patient):  # type: ignore[misc]
-        """Takes what goes past ASGI from the parser; everything else as before."""
-
-        # The request that is being read, where it goes past ASGI.
-        _direct: DirectRequest | None = None
-
-        def on_headers_complete(self) -> None:
-            present = gate() if self._is_usual() else None
-            way = None if present is None else present.way_of(self.scope)
-            if way is None:
-                super().on_headers_complete()
-                return
-            self.is_head_over = True
-            direct = DirectRequest(self, self.scope, keep_alive=self.parser.should_keep_alive())
-            self.cycle = self._answered = self._direct = direct
-            direct.begin(way)
-
-        def _is_usual(self) -> bool:
-            """Return whether a request may come this way; then its scope says what it is."""
-            method, url = self.parser.get_method(), self.url
-            before: Any = self.cycle
-            if method not in METHODS or PLAIN_PATH(url) is None:
-                return False
-            scope = self.scope
-            scope["method"], scope["path"] = method.decode(), url.decode()
-            scope["raw_path"], scope["query_string"] = url, b""
-            return (
-                (before is None or before.response_complete)
-                and not self.expect_100_continue
-                and self.parser.get_http_version() == "1.1"
-                and not self.parser.should_upgrade()
-                # Whoever reads no answers waits: ASGI sends the next one when there is room.
-                and not self.flow.write_paused
-                and not any(map(_is_unusual, self.headers))
-            )
-
-        def on_body(self, body: bytes) -> None:
-            direct = self._direct
-            if direct is None:
-                super().on_body(body)
-                return
-            self._has_body = True
-            if not direct.response_complete:
-                direct.add(body)
-
-        def on_message_complete(self) -> None:
-            super().on_message_complete()
-            direct, self._direct = self._direct, None
-            if direct is not None and not direct.response_complete:
-                direct.complete()
-
-        def eof_received(self) -> bool:
-            """Keep the connection of a client that has said all, and waits for its answer."""
-            cycle = self.cycle
-            is_owed = type(cycle) is DirectRequest and not cycle.response_complete
-            if is_owed and not cycle.more_body:
-                cycle.keep_alive = False
-                return True
-            return False
-
-    return DirectProtocol if frames is None else _welcoming(DirectProtocol, frames)
+    made = type("DirectProtocol", (_DirectProtocol, patient), {"gate": staticmethod(gate)})
+    return made if frames is None else _welcoming(made, frames)
 
 
 def _welcoming(direct: type[Any], frames: Callable[[bytes], asyncio.Protocol | None]) -> type[Any]:
