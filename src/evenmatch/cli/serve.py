@@ -132,9 +132,8 @@ def serve(
         health_port: Also answer GET /healthz on this port, at once however busy the server is.
         drop_queues: Start even if tickets wait in queues that CONFIG lacks, and let them expire.
         wait: If another server runs on --data or --journal, wait until it stops, then take over.
-        config_from: Which configuration to use if it was changed over HTTP: CONFIG (file) or the
-            change (data). auto uses the change, but refuses to start if CONFIG was edited since;
-            a node uses the change even then, and says so in its log when it takes a shard.
+        config_from: What counts after a change over HTTP: CONFIG (file) or the change (data). auto
+            means data, but refuses to start if CONFIG was edited since; a node only logs that.
         without_keys: Start even if the journal was written with service keys and there are none
             now; anybody who can reach the server may then use it.
     """
