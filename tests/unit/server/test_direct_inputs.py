@@ -400,7 +400,8 @@ def test_refusal_of_the_guard_waits_for_what_it_rests_on(
             assert not was_told
             assert (status, problem["error"]) == (410, "proposal_over")
 
-    played(tmp_path, scene, CHECKED, given=settings)
+    unrepaired = CHECKED.replace("seconds = 60.0", "seconds = 60.0, repair = 0.0")
+    played(tmp_path, scene, unrepaired, given=settings)
 
 
 def test_input_with_its_look_is_one_answer_at_the_limit_of_what_waits(tmp_path: Path) -> None:
