@@ -219,7 +219,8 @@ class _DirectProtocol(_Below):  # type: ignore[misc]
         """Keep the connection of a client that has said all, and waits for its answer."""
         cycle = self.cycle
         is_owed = type(cycle) is DirectRequest and not cycle.response_complete
-        if is_owed and not cycle.more_body:
+        # TLS knows no half of a connection.
+        if is_owed and not cycle.more_body and self.scheme == "http":
             cycle.keep_alive = False
             return True
         return False
