@@ -128,7 +128,9 @@ def test_requests_that_wait_on_a_connection_have_a_limit(tmp_path: Path) -> None
             one.send(read * (1 + PIPELINED_MOST))
             for _ in range(1 + PIPELINED_MOST):
                 assert (await one.answer())[0] == 200
-            one.send(read * (2 + PIPELINED_MOST))
+            # At once, however the socket cuts it.
+            (protocol,) = wire.connections
+            protocol.data_received(read * (2 + PIPELINED_MOST))
             # The one that was being answered is, and none that only waited.
             status, headers, _ = await one.answer()
             assert (status, headers["connection"]) == (200, "close")
@@ -165,17 +167,20 @@ def test_stream_behind_a_refusal_is_not_closed_as_idle(tmp_path: Path) -> None:
     played(tmp_path, scene)
 
 
-def test_whoever_is_not_read_meanwhile_is_not_late(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EVENMATCH_REQUEST_SECONDS", "1")
-
+def test_whoever_is_not_read_meanwhile_is_not_late(tmp_path: Path) -> None:
     async def scene(wire: Any, games: Games) -> None:
         async with wire() as one:
             one.send(post("a"))
             ticket = (await one.answer())[2]["id"]
-            behind = post("b", body=TICKET % b"b" + b" " * 700_000)
-            one.send(get(f"/v1/tickets/{ticket}?wait=3") + behind)
+            head, _, body = post("b").partition(b"\r\n\r\n")
+            one.send(get(f"/v1/tickets/{ticket}?wait=1") + head + b"\r\n\r\n")
+            (protocol,) = wire.connections
+            async with asyncio.timeout(GIVE_UP):
+                while not protocol.flow.read_paused:
+                    await asyncio.sleep(0)
+            # As if its time were up.
+            protocol._lose_patience()
+            one.send(body)
             assert (await one.answer())[0] == 200
             assert (await one.answer())[0] == 201
 
