@@ -307,23 +307,35 @@ def test_one_commit_answers_an_input_with_what_it_made(
     played(tmp_path, scene, CHECKED)
 
 
+def with_players(tmp_path: Path) -> tuple[ServerSettings, str]:
+    """Return settings by which players come with tokens, and the key of a backend."""
+    (tmp_path / "players.secret").write_bytes(SECRET)
+    tokens = Tokens("HS256", (str(tmp_path / "players.secret"),), AUDIENCE)
+    key = add_key(tmp_path, "backend", "tickets")
+    return ServerSettings(tokens=tokens, keys_file=str(tmp_path / "keys.json")), key
+
+
+def held_back(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Let nothing become durable until the event is set."""
+    gate = asyncio.Event()
+    append = MemoryJournal.append
+
+    async def held(self: MemoryJournal, *given: Any) -> int:
+        await gate.wait()
+        return await append(self, *given)
+
+    monkeypatch.setattr(MemoryJournal, "append", held)
+    return gate
+
+
 @pytest.mark.parametrize("way", [(), LONG], ids=["short", "long"])
 def test_refusal_that_rests_on_what_is_not_durable_waits_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: Sequence[str]
 ) -> None:
-    (tmp_path / "players.secret").write_bytes(SECRET)
-    tokens = Tokens("HS256", (str(tmp_path / "players.secret"),), AUDIENCE)
-    key = add_key(tmp_path, "backend", "tickets")
-    settings = ServerSettings(tokens=tokens, keys_file=str(tmp_path / "keys.json"))
-    gate = asyncio.Event()
-    append = MemoryJournal.append
+    settings, key = with_players(tmp_path)
 
     async def scene(wire: Any, games: Games) -> None:
-        async def held(self: MemoryJournal, *given: Any) -> int:
-            await gate.wait()
-            return await append(self, *given)
-
-        monkeypatch.setattr(MemoryJournal, "append", held)
+        gate = held_back(monkeypatch)
         engine = games.services[0].runtime.engine
         async with wire() as one, wire() as two:
             players = '{"id":"a"}', '{"id":"b"}'
@@ -358,20 +370,11 @@ def test_refusal_of_the_guard_waits_for_what_it_rests_on(
     way: Sequence[str],
     request_: tuple[str, str, str],
 ) -> None:
-    (tmp_path / "players.secret").write_bytes(SECRET)
-    tokens = Tokens("HS256", (str(tmp_path / "players.secret"),), AUDIENCE)
-    key = add_key(tmp_path, "backend", "tickets")
-    settings = ServerSettings(tokens=tokens, keys_file=str(tmp_path / "keys.json"))
-    gate = asyncio.Event()
-    gate.set()
-    append = MemoryJournal.append
+    settings, key = with_players(tmp_path)
 
     async def scene(wire: Any, games: Games) -> None:
-        async def held(self: MemoryJournal, *given: Any) -> int:
-            await gate.wait()
-            return await append(self, *given)
-
-        monkeypatch.setattr(MemoryJournal, "append", held)
+        gate = held_back(monkeypatch)
+        gate.set()
         engine = games.services[0].runtime.engine
         async with wire() as one, wire() as two:
             players = '{"id":"a"}', '{"id":"b"}'
