@@ -7,7 +7,7 @@ several shards is asked of each, and `joined_answers` joins what they say.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, unquote, urlencode
@@ -15,14 +15,15 @@ from urllib.parse import parse_qs, parse_qsl, unquote, urlencode
 import msgspec
 from starlette.requests import Request
 
-from evenmatch.errors import InvalidTicket, MatchmakingError, NotSupported, UnknownQueue
+from evenmatch.errors import InvalidTicket, MatchmakingError, NotSupported
 from evenmatch.model.group_split import NAMED, GroupSplit, read_split
 from evenmatch.model.shards import FIRST, ShardPart, shard_of
 from evenmatch.server.cluster import joined_answers
 from evenmatch.server.cluster.ask_shards import Serve, ask_each_shard
 from evenmatch.server.cluster.configurations import Configurations
-from evenmatch.server.cluster.joined_answers import UNKNOWN, WholeAnswer
+from evenmatch.server.cluster.joined_answers import WholeAnswer
 from evenmatch.server.cluster.node_metrics import NodeMetrics
+from evenmatch.server.cluster.queue_names import QueueNames
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.cluster.sharded_sockets import ManySockets
 from evenmatch.server.gamelift.codec import codec_of
@@ -30,16 +31,13 @@ from evenmatch.server.gamelift.routes import CHANGES as GAMELIFT_CHANGES
 from evenmatch.server.gamelift.service_errors import ServiceError, service_error_of
 from evenmatch.server.http.responses import (
     InvalidRequest,
-    Message,
     Receive,
     Scope,
     Send,
-    encode,
     problem_of,
     read_body,
     replay_body,
     send_body,
-    unknown_queue,
 )
 from evenmatch.server.http.ticket_routes import record_of
 from evenmatch.wire.tickets import BAD
@@ -145,6 +143,7 @@ class GameRouter:
         self._serve = serve
         self._default = next(iter(self._by_queue))
         firsts = {name: each[0] for name, each in self._by_queue.items()}
+        self._names = QueueNames(self._by_queue)
         self._configurations = Configurations(self._seats, firsts, serve)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -177,7 +176,7 @@ class GameRouter:
         elif is_gamelift(method, path):
             await self._gamelift(scope, receive, send)
         else:
-            told = self._naming(send, self._unknown_in(path))
+            told = self._names.naming(send, self._names.unknown_in(path))
             await self._serve(self._seat_of(path, scope), scope, receive, told)
 
     async def _joined(self, scope: Scope, receive: Receive) -> WholeAnswer | None:
@@ -271,7 +270,7 @@ class GameRouter:
             await self._create_many(scope, (body, receive), send)
             return
         seat, unknown = self._place_of(body)
-        told = self._naming(send, unknown)
+        told = self._names.naming(send, unknown)
         await self._serve(seat, scope, replay_body(body, receive), told)
 
     def seat_of_create(self, body: bytes) -> Seat | None:
@@ -338,59 +337,7 @@ class GameRouter:
         joined = joined_answers.creates(
             [(places[seat], each) for seat, each in found], refused, len(items)
         )
-        await _tell(send, joined._replace(body=self._renamed(joined.body, unknown)))
-
-    # Queues that there are not
-
-    def _unknown_in(self, path: str) -> str:
-        """Return the queue that a path names and no shard has; empty if there is none."""
-        parts = path.split("/")
-        name = unquote(parts[3]) if len(parts) > 3 and parts[1:3] == ["v1", "queues"] else ""
-        return "" if name in self._by_queue else name
-
-    def _naming(self, send: Send, unknown: str) -> Send:
-        """Let the refusal of an unknown queue name all queues: a shard knows only its own.
-
-        Args:
-            send: Takes what the client is told.
-            unknown: The queue; empty if all are known.
-        """
-        if not unknown:
-            return send
-        head: Message | None = None
-        parts: list[bytes] = []
-
-        async def told(message: Message) -> None:
-            nonlocal head
-            if message["type"] == "http.response.start" and message["status"] == UNKNOWN:
-                head = message
-            elif head is None:
-                await send(message)
-            else:
-                parts.append(message.get("body", b""))
-                if not message.get("more_body", False):
-                    kept = [each for each in head["headers"] if each[0] != b"content-length"]
-                    body = self._renamed(b"".join(parts), {0: unknown})
-                    await send_body(send, head["status"], body, kept)
-
-        return told
-
-    def _renamed(self, body: bytes, unknown: Mapping[int, str]) -> bytes:
-        """Return an answer whose refusals of unknown queues name all queues of the game.
-
-        Args:
-            body: One refusal, or what is said to each ticket of an array.
-            unknown: The queue that no shard has, by place in the array; empty if there is none.
-        """
-        try:
-            told = msgspec.json.decode(body)
-        except BAD:
-            return body
-        for at, problem in enumerate(told if isinstance(told, list) else [told]):
-            name = unknown.get(at)
-            if name and isinstance(problem, dict) and problem.get("error") == UnknownQueue.code:
-                problem["message"] = unknown_queue(name, self._by_queue).message
-        return encode(told)
+        await _tell(send, joined._replace(body=self._names.renamed(joined.body, unknown)))
 
 
 def is_gamelift(method: str, path: str) -> bool:
