@@ -79,7 +79,7 @@ def websocket_protocol() -> type[asyncio.Protocol]:
             super().data_received(data)
             # uvicorn forgets to say why it begins no WebSocket.
             if self.conn.handshake_exc is not None and not self.transport.is_closing():
-                body = unreadable_problem("no WebSocket begins so")
+                body = unreadable_problem("it does not begin a WebSocket as RFC 6455 says")
                 refusal = b"".join(self.conn.data_to_send())
                 answer = LAST_ANSWER % (b"400 Bad Request", len(body), body)
                 self.transport.write(refusal or answer)
@@ -182,7 +182,7 @@ class _TimeoutProtocol(_Below):  # type: ignore[misc]
             self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
-        self._refuse("it is not written as HTTP/1.1 wants it")
+        self._refuse("it does not follow HTTP/1.1")
 
     def _refuse(self, reason: str) -> None:
         self._close_with(b"400 Bad Request", unreadable_problem(reason))
