@@ -62,7 +62,7 @@ def test_nothing_is_lost_in_many_seeds() -> None:
     assert set().union(*(each.faults for each in outcomes)) >= set(SHARES)
 
 
-@pytest.mark.parametrize("number", [0, 3])
+@pytest.mark.parametrize("number", [56, 3])
 def test_seed_gives_one_trace_however_strings_are_hashed(number: int) -> None:
     traces = []
     for hashing in ("1", "2"):
@@ -130,7 +130,8 @@ def test_what_is_taken_away_is_missed_within_200_seeds(name: str) -> None:
 @pytest.mark.long
 def test_failing_run_is_made_smaller() -> None:
     setting = without("fence on appends")
-    first = next(failures(setting, iter(range(200))))
+    # Seed 0 is a cluster, whose every run takes four times as long.
+    first = next(failures(setting, iter(range(1, 200))))
     small, outcome = shrunk(first.seed, setting, runs_most=extent(12, 120))
     assert outcome.violations
     assert len(small.faults or ()) < len(first.planned) // extent(1, 2)
@@ -154,14 +155,14 @@ def test_command_says_how_a_failing_seed_is_run_again(
 
 def test_processes_share_the_seeds(tmp_path: Path) -> None:
     kept, figures = tmp_path / "seeds.txt", tmp_path / "figures.json"
-    command = [sys.executable, "-m", "tests.fault.simulated", "--seeds", "3", "--processes", "2"]
-    command += ["--kept", str(kept), "--json", str(figures)]
+    command = [sys.executable, "-m", "tests.fault.simulated", "--first", "1", "--seeds", "2"]
+    command += ["--processes", "2", "--kept", str(kept), "--json", str(figures)]
     subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     told = msgspec.json.decode(figures.read_bytes())
     faults = Counter[str]()
-    for seed in range(3):
+    for seed in (1, 2):
         faults.update(run(seed).faults)
-    assert (told["seeds"], told["faults by kind"]) == (3, faults)
+    assert (told["seeds"], told["faults by kind"]) == (2, faults)
 
 
 def test_store_keeps_the_promises_of_a_journal() -> None:

@@ -54,7 +54,7 @@ def test_matches_are_legal_at_once_and_none_is_left(first: int) -> None:
     "first", [each for each in range(10_000, 12_000, 100) if IS_LONG or each not in DEAR]
 )
 def test_many_more_with_larger_pools(first: int) -> None:
-    for seed in range(first, first + extent(6, 100)):
+    for seed in range(first, first + extent(4, 100)):
         faults, _ = play_of(seed, 10, extent(20_000, 70_000))
         assert faults == []
 

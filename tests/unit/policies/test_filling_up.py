@@ -22,6 +22,13 @@ def arena(rate: float, count: int) -> Scenario:
     return msgspec.structs.replace(scenario, arrivals=arrivals)
 
 
+def first_of_roles_5v5(count: int, folder: Path) -> Path:
+    few = folder / "few.csv"
+    lines = (SCENARIOS / "roles_5v5.csv").read_text().splitlines()
+    few.write_text("\n".join(lines[: 1 + count]))
+    return few
+
+
 def mean_size(rate: float, policy: str) -> float:
     run = simulate(arena(rate, 120), policy=policy)
     sizes = [len(match["tickets"]) for match in run.matches]
@@ -41,8 +48,11 @@ def test_few_arrivals_start_small_matches_and_many_fill_them(policy: str) -> Non
     ("name", "most"),
     [("free_for_all", 8), pytest.param("roles_5v5", 10, marks=pytest.mark.long)],
 )
-def test_scenario_without_a_policy_plays_nearly_everybody(name: str, most: int) -> None:
-    run = simulate(SCENARIOS / f"{name}.toml")
+def test_scenario_without_a_policy_plays_nearly_everybody(
+    name: str, most: int, tmp_path: Path
+) -> None:
+    arrivals = first_of_roles_5v5(400, tmp_path) if name == "roles_5v5" else None
+    run = simulate(SCENARIOS / f"{name}.toml", arrivals=arrivals)
     players = [sum(map(len, match["teams"])) for match in run.matches]
     assert max(players) <= most
     assert run.summary["expired"] <= 0.02 * run.summary["tickets"]
@@ -53,9 +63,7 @@ def test_scenario_without_a_policy_plays_nearly_everybody(name: str, most: int) 
 
 
 def test_first_teams_of_a_scenario_with_roles_have_them_all(tmp_path: Path) -> None:
-    few = tmp_path / "few.csv"
-    lines = (SCENARIOS / "roles_5v5.csv").read_text().splitlines()
-    few.write_text("\n".join(lines[:81]))
+    few = first_of_roles_5v5(80, tmp_path)
     run = simulate(SCENARIOS / "roles_5v5.toml", arrivals=few)
     assert len(run.matches) >= 2
     for match in run.matches:

@@ -52,6 +52,8 @@ class House:
         await self.parts.runtime.stop()
 
     def wait(self, seconds: float) -> None:
+        # Views hear of records a moment after the answers; on a busy machine that may be now.
+        self.parts.backlog.catch_up()
         self._now += seconds
         self.parts.presence._look()
 
