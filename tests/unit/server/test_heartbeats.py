@@ -199,6 +199,7 @@ def test_herd_that_falls_silent_goes_in_slices(monkeypatch: pytest.MonkeyPatch) 
         while house.parts.presence.cancelled < 20:
             await asyncio.sleep(0.001)
         await house.parts.runtime.look(lambda engine: None)
+        house.parts.backlog.catch_up()
         assert house.parts.statistics.waiting("watched") == 0
         await house.close()
 
