@@ -279,6 +279,36 @@ def test_stalls_cost_no_more_where_many_are_asked_and_are_forgotten_behind_them(
     play(scene)
 
 
+def test_who_is_overdue_is_looked_at_once_for_many_inputs_before_the_deadline_fires() -> None:
+    async def scene(world: World) -> None:
+        one, other = await world.enter("one", "other")
+        world.be_away(0.2)
+        world.runtime.note_lag()
+        looks = []
+        engine = world.runtime.engine
+        due = engine.answers_due
+
+        def answers_due(until: float) -> list[str]:
+            looks.append(until)
+            return due(until)
+
+        engine.answers_due = answers_due  # type: ignore[method-assign]
+        # They get their time back, and then it is up for good.
+        for _ in range(2):
+            world.turn(11.0)
+        looks.clear()
+        for _ in range(20):
+            world.be_away(0.002)
+            world.runtime.note_lag()
+        assert len(looks) <= 1
+        world.be_away(0.2)
+        world.runtime.note_lag()
+        assert len(looks) <= 2
+        assert world.state(one)[0] == world.state(other)[0] == "proposed"
+
+    play(scene)
+
+
 def test_long_absence_gives_everybody_time_at_once() -> None:
     async def scene(world: World) -> None:
         for number in range(3):

@@ -11,6 +11,7 @@ A long absence is made up for at once, for all: clients show until when they may
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -25,6 +26,9 @@ AT_ONCE = 2.0
 """Seconds from which on an absence is made up for at once."""
 TIMES_MOST = 2
 """How often somebody gets time for one proposal."""
+AHEAD = 0.05
+"""Seconds for which those are looked at whose time will be up: a loop that is behind reads many
+inputs before it lets a deadline fire, and need not look at the same people before each."""
 SLACK = 1e-3
 """Seconds by which a deadline that was rounded up may be later."""
 
@@ -38,6 +42,8 @@ class Stalls:
         self._totals: list[float] = []
         # By proposal and ticket: the total that it had its share of, and how often it got some.
         self._given: dict[tuple[str, str], tuple[float, int]] = {}
+        # Whose time is up by then has had what is owed for the stalls so far.
+        self._settled_until = -math.inf
 
     @property
     def are_owed(self) -> bool:
@@ -62,7 +68,7 @@ class Stalls:
             latest: The instant of the input that comes next.
 
         Complexity:
-            O(1) while no answer is due.
+            O(1), but for the first time within `AHEAD` at which answers are due.
         """
         proposals = engine.tables.proposals
         if not proposals:
@@ -77,19 +83,21 @@ class Stalls:
         elif away:
             self._instants.append(left_at)
             self._totals.append(self._total + seconds)
+            self._settled_until = -math.inf
         self._tidy(proposals)
-        if self._instants and engine.next_answer <= now:
-            yield from self._make_up(engine, now)
+        if self._instants and engine.next_answer <= now and now > self._settled_until:
+            self._settled_until = now + AHEAD * clock.speed
+            yield from self._make_up(engine, self._settled_until)
 
-    def _make_up(self, engine: Engine, now: float) -> Iterator[Prolong]:
-        """Give what is owed to those who have not answered and whose time is up.
+    def _make_up(self, engine: Engine, until: float) -> Iterator[Prolong]:
+        """Give what is owed to those who have not answered and whose time is up by an instant.
 
         The inputs come at the instant of the last one: nothing fires before them.
         """
         waiting, proposals = engine.tables.waiting, engine.tables.proposals
         self._given = {key: it for key, it in self._given.items() if key[0] in proposals}
         named: dict[float, list[str]] = {}
-        for ticket_id in engine.answers_due(now):
+        for ticket_id in engine.answers_due(until):
             match_id = waiting[ticket_id].match
             assert match_id is not None
             proposal = proposals[match_id]
