@@ -89,7 +89,7 @@ def test_cluster_does_what_clusters_do_and_loses_nothing(monkeypatch: pytest.Mon
         monkeypatch.setattr(owner, name, call)
 
     for owner, name in (
-        (FrameLink, "send_create"),
+        (FrameLink, "send_request"),
         (Seat, "hand_over"),
         (Seat, "expect"),
         (Members, "note_handover"),
@@ -103,7 +103,7 @@ def test_cluster_does_what_clusters_do_and_loses_nothing(monkeypatch: pytest.Mon
     # Of those that are handed over, some go to a node that has less, and some from one that stops.
     assert times["hand_over"] >= times["note_handover"] >= 2
     assert times["expect"] >= 2
-    assert times["send_create"] >= 10
+    assert times["send_request"] >= 10
     assert times["answer"] >= 100
     assert times["relay"] >= 10
     assert times["_stream"] >= 50

@@ -97,4 +97,4 @@ def test_create_that_fails_in_a_way_nobody_foresaw_is_answered_and_logged_once(
     monkeypatch.setattr(direct_routing, "log", Log())
     ((status, problem),) = replies(failing)
     assert (status, problem["error"]) == (503, "unavailable")
-    assert logged == ["create_failed"]
+    assert logged == ["forwarding_failed"]

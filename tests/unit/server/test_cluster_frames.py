@@ -12,15 +12,21 @@ from evenmatch.server.cluster.frames import (
     MAGIC,
     WELCOME,
     AnswerFrame,
-    CreateFrame,
     FrameLink,
     FrameServer,
+    RequestFrame,
 )
 from evenmatch.server.cluster.identity import NodeIdentity
 from evenmatch.server.cluster.peers import Peers
 from tests.waiting import turns, until
 
 HEADERS = [(b"idempotency-key", b"k1"), (b"x", b"\xff")]
+SCOPE: dict[str, Any] = {
+    "method": "PUT",
+    "path": "/v1/matches/s0-m1/assignment",
+    "headers": HEADERS,
+    "client": ("10.0.0.1", 7),
+}
 
 
 class Door(asyncio.Protocol):
@@ -43,7 +49,7 @@ class Door(asyncio.Protocol):
 
 
 def play(
-    answer: Callable[[CreateFrame, FrameServer], None],
+    answer: Callable[[RequestFrame, FrameServer], None],
     scene: Callable[[FrameLink, FrameServer], Awaitable[None]],
     welcome: bytes = WELCOME,
 ) -> bool:
@@ -66,10 +72,10 @@ def play(
 
 
 def test_answers_find_their_requests_in_whatever_order_they_come() -> None:
-    asked: list[CreateFrame] = []
+    asked: list[RequestFrame] = []
     told: dict[int, AnswerFrame | None] = {}
 
-    def answer(ask: CreateFrame, server: FrameServer) -> None:
+    def answer(ask: RequestFrame, server: FrameServer) -> None:
         asked.append(ask)
         if len(asked) == 100:
             for each in reversed(asked):
@@ -79,14 +85,14 @@ def test_answers_find_their_requests_in_whatever_order_they_come() -> None:
     async def scene(link: FrameLink, server: FrameServer) -> None:
         del server
         for number in range(1, 101):
-            link.send_create(
-                "/s0", "10.0.0.1", HEADERS, b"%d" % number, lambda t, n=number: told.update({n: t})
+            link.send_request(
+                "/s0", SCOPE, b"%d" % number, lambda told_, n=number: told.update({n: told_})
             )
         await until(lambda: len(told) == 100)
 
     assert play(answer, scene)
-    assert [(each.about, each.client, each.headers) for each in asked] == [
-        ("/s0", "10.0.0.1", HEADERS)
+    assert [(each.about, each.client, each.method, each.path, each.headers) for each in asked] == [
+        ("/s0", "10.0.0.1", "PUT", SCOPE["path"], HEADERS)
     ] * 100
     for number, each in told.items():
         assert each is not None
@@ -100,7 +106,7 @@ def test_frame_larger_than_a_read_of_the_socket_comes_whole() -> None:
 
     async def scene(link: FrameLink, server: FrameServer) -> None:
         del server
-        link.send_create("", "", [], body, told.append)
+        link.send_request("", SCOPE, body, told.append)
         await until(lambda: bool(told))
 
     assert play(lambda ask, server: server.reply(AnswerFrame(ask.number, 200, ask.body)), scene)
@@ -113,7 +119,7 @@ def test_requests_of_a_connection_that_ends_are_not_known_to_be_done() -> None:
 
     async def scene(link: FrameLink, server: FrameServer) -> None:
         for _ in range(3):
-            link.send_create("", "", [], b"", told.append)
+            link.send_request("", SCOPE, b"", told.append)
         server.close()
         await until(lambda: len(told) == 3)
         assert link.is_lost
@@ -130,7 +136,7 @@ def test_request_that_nobody_answers_is_given_up(monkeypatch: pytest.MonkeyPatch
 
     async def scene(link: FrameLink, server: FrameServer) -> None:
         del server
-        link.send_create("", "", [], b"", told.append)
+        link.send_request("", SCOPE, b"", told.append)
         await until(lambda: bool(told))
         assert link.is_free
 
@@ -143,9 +149,9 @@ def test_link_takes_so_many_requests_and_no_more(monkeypatch: pytest.MonkeyPatch
 
     async def scene(link: FrameLink, server: FrameServer) -> None:
         del server
-        link.send_create("", "", [], b"", lambda told: None)
+        link.send_request("", SCOPE, b"", lambda told: None)
         assert link.is_free
-        link.send_create("", "", [], b"", lambda told: None)
+        link.send_request("", SCOPE, b"", lambda told: None)
         assert not link.is_free
 
     assert play(lambda ask, server: None, scene)

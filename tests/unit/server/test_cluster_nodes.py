@@ -19,8 +19,9 @@ from evenmatch.model.shards import ShardPart, shards_of
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.principal import NOBODY
 from evenmatch.server.cluster.ask_shards import Serve, whole_answer
-from evenmatch.server.cluster.direct_routing import DirectRouter, _CreateBody, submit_create
+from evenmatch.server.cluster.direct_routing import DirectRouter, FrameResponder, _Whole, hand_in
 from evenmatch.server.cluster.forwarding import FORWARDED
+from evenmatch.server.cluster.frames import AnswerFrame, RequestFrame
 from evenmatch.server.cluster.greetings import ADDRESS_CHECKS, digest_of
 from evenmatch.server.cluster.handover import Handover
 from evenmatch.server.cluster.identity import NodeIdentity
@@ -201,20 +202,32 @@ def test_direct_creates_take_bodies_up_to_the_most_that_any_game_takes() -> None
     with_node(scene, small, large)
 
 
-def test_input_goes_past_asgi_where_its_shard_is_here() -> None:
+def test_request_about_a_match_goes_past_asgi_here_and_in_a_frame_to_its_owner() -> None:
     gate: Any = SimpleNamespace(way_of=lambda scope: gate)
-    here = {"/v1/matches/s0-m1/accept": SimpleNamespace(gate=gate)}
-    routes: Any = SimpleNamespace(games_of=lambda scope: here.get(scope["path"]))
+    link: Any = SimpleNamespace(is_free=True)
+    here = SimpleNamespace(present=SimpleNamespace(gate=gate))
+    there, nowhere = SimpleNamespace(present=None), SimpleNamespace(present=None)
+    seats = {"s0-m1": here, "s1-m1": there, "s2-m1": nowhere}
+    routes: Any = SimpleNamespace(
+        seat_of_id=lambda scope: seats.get(scope["path"].split("/")[3]),
+        link_to=lambda seat: link if seat is there else None,
+    )
     router = DirectRouter(routes, 1_000)
 
-    def scope(method: str, path: str) -> dict[str, Any]:
-        return {"type": "http", "method": method, "path": path, "headers": []}
+    def way(method: str, path: str) -> Any:
+        return router.way_of({"type": "http", "method": method, "path": path, "headers": []})
 
     # Who asks, the gate of the shard says; a create has its shard looked up first.
-    assert router.way_of(scope("POST", "/v1/matches/s0-m1/accept")) is gate
-    assert router.way_of(scope("POST", "/v1/matches/s1-m1/accept")) is None
-    assert router.way_of(scope("PUT", "/v1/tickets")) is None
-    create = scope("POST", "/v1/tickets")
+    assert way("POST", "/v1/matches/s0-m1/accept") is gate
+    assert way("POST", "/v1/matches/s1-m1/accept") is router
+    assert way("PUT", "/v1/matches/s1-m1/assignment") is router
+    assert way("GET", "/v1/matches/s1-m1/explain") is None
+    assert way("POST", "/v1/matches/s2-m1/accept") is None
+    assert way("POST", "/v1/queues/duel/pause") is None
+    assert way("PUT", "/v1/tickets/") is None
+    link.is_free = False
+    assert way("POST", "/v1/matches/s1-m1/accept") is None
+    create = {"type": "http", "method": "POST", "path": "/v1/tickets", "headers": []}
     assert router.way_of(create) is router
     assert router.let_in(create) is router
     assert create["principal"] is NOBODY
@@ -473,29 +486,88 @@ def no_game() -> Games:
     raise AssertionError
 
 
-def test_owner_checks_the_size_of_a_body_that_came_in_a_frame() -> None:
-    class Creates:
-        body_bytes_max = 10
+class Takes:
+    """A route past ASGI that takes ten bytes and fails by more than five."""
 
-        def check(self, scope: Any) -> None:
-            del scope
+    body_bytes_max = 10
+    advice = ""
 
-        def take(self, request: Any) -> None:
-            taken.append(request.body)
+    def __init__(self) -> None:
+        self.taken: list[bytes] = []
+        self.failed: list[Exception] = []
 
-    taken: list[bytes] = []
+    def check(self, scope: Any) -> None:
+        del scope
+
+    def take(self, request: Any) -> None:
+        if len(request.body) > 5:
+            raise RuntimeError("unforeseen")
+        self.taken.append(request.body)
+
+    def fail(self, request: Any, error: Exception) -> None:
+        request.reply(500, b"", None)
+        self.failed.append(error)
+
+
+def games_with(route: Any, *, is_direct: bool = True) -> Any:
     app = App.__new__(App)
-    app.direct = lambda scope: Creates()  # type: ignore[method-assign, assignment, return-value]
-    games: Any = SimpleNamespace(gate=SimpleNamespace(let_in=lambda scope: app))
-    scope = {"type": "http", "path": "/v1/tickets", "headers": []}
-    for body in (b"x" * 10, b"x" * 11):
-        came = _CreateBody(body, lambda *_: None, lambda: False, 0.0)
-        if len(body) > 10:
-            with pytest.raises(BodyTooLarge):
-                submit_create(games, scope, came)
-        else:
-            submit_create(games, scope, came)
-    assert taken == [b"x" * 10]
+    app.direct = lambda scope: route  # type: ignore[method-assign]
+    gate = SimpleNamespace(
+        let_in=lambda scope: app, way_of=lambda scope: gate if is_direct else None
+    )
+    return SimpleNamespace(gate=gate)
+
+
+def test_owner_checks_the_size_of_a_body_that_came_in_a_frame() -> None:
+    route, told = Takes(), []
+    scope = {"type": "http", "method": "POST", "path": "/v1/tickets", "headers": []}
+
+    def came(size: int) -> _Whole:
+        return _Whole(b"x" * size, lambda *answer: told.append(answer), lambda: False, 0.0)
+
+    assert hand_in(games_with(route), scope, came(5))
+    with pytest.raises(BodyTooLarge):
+        hand_in(games_with(route), scope, came(11))
+    # What nobody foresaw is the answer to this request, and no other notices.
+    assert hand_in(games_with(route), scope, came(6))
+    assert (route.taken, len(route.failed), told) == ([b"x" * 5], 1, [(500, b"", None)])
+    assert not hand_in(games_with(route, is_direct=False), scope, came(5))
+    assert len(route.taken) == 1
+
+
+@pytest.mark.parametrize("is_direct", [True, False])
+def test_owner_answers_a_frame_by_its_method_and_path_in_one_way_or_the_other(
+    is_direct: bool,
+) -> None:
+    told: list[AnswerFrame] = []
+    seen: list[tuple[str, str, str]] = []
+
+    class Answers(Takes):
+        def take(self, request: Any) -> None:
+            note(request.scope, "short")
+            request.reply(200, b"done", None)
+
+    def note(scope: Any, way: str) -> None:
+        seen.append((way, scope["method"], scope["path"]))
+        assert scope["client"] == ("10.0.0.1", 0)
+
+    async def longer(scope: Any, receive: Any, send: Any, about: str) -> None:
+        assert about == "/s0"
+        note(scope, "long")
+        assert (await receive())["body"] == b"{}"
+        await send_body(send, 200, b"done")
+
+    async def scene() -> None:
+        seat: Any = SimpleNamespace(present=games_with(Answers(), is_direct=is_direct))
+        server: Any = SimpleNamespace(reply=told.append, is_lost=False)
+        path = "/v1/matches/s0-m1/assignment"
+        frame = RequestFrame(3, "/s0", "10.0.0.1", "PUT", path, [(b"x", b"y")], b"{}")
+        FrameResponder({"/s0": seat}.get, longer).answer(frame, server)
+        await until(lambda: bool(told), "an answer")
+        assert seen == [("short" if is_direct else "long", "PUT", path)]
+
+    asyncio.run(scene())
+    assert [(each.number, each.status, each.body) for each in told] == [(3, 200, b"done")]
 
 
 def test_health_asks_a_shard_that_goes_just_then_once() -> None:

@@ -1,8 +1,8 @@
 """Routes requests past ASGI at a node of a cluster, in the place of the gate of a server alone.
 
-A create goes to its shard here, or in a frame to its owner; an input about a ticket or match goes
-this way where its shard is here. The `DirectRouter` judges no caller: the gate of the shard does,
-on whichever node that is. What cannot go this way takes the longer one over ASGI.
+A create, and what is to be done with a ticket or match, goes to its shard here, or in a frame to
+its owner. The `DirectRouter` judges no caller: the gate of the shard does, on whichever node that
+is. What cannot go this way takes the longer one over ASGI.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from evenmatch.server.cluster.forwarding import OWNER, UNKNOWN
 from evenmatch.server.cluster.frames import (
     FRAME_BYTES_MAX,
     AnswerFrame,
-    CreateFrame,
     FrameLink,
     FrameServer,
+    RequestFrame,
 )
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.http.app import CREATE_PATH, App
@@ -43,17 +43,19 @@ from evenmatch.server.runtime.logs import log
 
 FRAMED_BYTES_MAX = FRAME_BYTES_MAX // 2
 """Bytes of a body that goes in a frame, with its headers; larger ones go the longer way."""
+FRAMED_METHODS = frozenset({"POST", "PUT"})
+"""Those of which all answers are short, and come whole."""
 
 
 class RequestRoutes(Protocol):
     """Where a node can send a request."""
 
-    def seat_of(self, scope: Scope, body: bytes) -> Seat | None:
+    def seat_of_create(self, scope: Scope, body: bytes) -> Seat | None:
         """Return the shard of a create, None if it is unknown or there are several."""
         ...
 
-    def games_of(self, scope: Scope) -> Games | None:
-        """Return what answers a request that names a ticket or match; None if that is elsewhere."""
+    def seat_of_id(self, scope: Scope) -> Seat | None:
+        """Return the shard of a request that names a ticket or match; None if it names none."""
         ...
 
     def link_to(self, seat: Seat) -> FrameLink | None:
@@ -88,12 +90,21 @@ class DirectRouter:
     def way_of(self, scope: Scope) -> DirectRouter | Authenticator | None:
         """Return who lets a request in past ASGI; None if it has to go by it.
 
-        Of an input about a ticket or match, that is the gate of its shard, if the shard is here.
+        Of a request about a ticket or match, that is the gate of its shard, if the shard is here.
         """
         if scope["path"] == CREATE_PATH:
             return self if scope["method"] == "POST" else None
-        games = self._routes.games_of(scope)
-        return None if games is None else games.gate.way_of(scope)
+        seat = self._routes.seat_of_id(scope)
+        if seat is None:
+            return None
+        if (games := seat.present) is not None:
+            return games.gate.way_of(scope)
+        is_framed = scope["method"] in FRAMED_METHODS and self._free_link(seat) is not None
+        return self if is_framed else None
+
+    def _free_link(self, seat: Seat) -> FrameLink | None:
+        link = self._routes.link_to(seat)
+        return link if link is not None and link.is_free else None
 
     def let_in(self, scope: Scope) -> DirectRouter:
         """Let everybody come this far."""
@@ -101,7 +112,7 @@ class DirectRouter:
         return self
 
     def direct(self, scope: Scope) -> DirectRouter:
-        """Return what takes creates."""
+        """Return what takes requests."""
         del scope
         return self
 
@@ -121,7 +132,7 @@ class DirectRouter:
 
     def fail(self, request: WholeRequest, error: Exception) -> None:
         """Answer a request that met an unexpected error."""
-        log.error("create_failed", error=repr(error), exc_info=error)
+        log.error("forwarding_failed", error=repr(error), exc_info=error)
         self.refuse(request, JournalUnavailable(UNKNOWN))
 
     def take(self, request: WholeRequest) -> None:
@@ -132,23 +143,23 @@ class DirectRouter:
             self.refuse(request, error)
 
     def _take(self, request: WholeRequest) -> None:
-        scope, body = request.scope, request.body
-        seat = self._routes.seat_of(scope, body)
+        scope, body, routes = request.scope, request.body, self._routes
+        is_create = scope["path"] == CREATE_PATH
+        seat = routes.seat_of_create(scope, body) if is_create else routes.seat_of_id(scope)
         games = None if seat is None else seat.present
-        link = None if seat is None or games is not None else self._routes.link_to(seat)
+        link = None if seat is None or games is not None else self._free_link(seat)
         if games is not None:
-            submit_create(
-                games, scope, _CreateBody(body, request.reply, request.is_gone, request.began)
-            )
-        elif link is None or seat is None or not link.is_free or len(body) > FRAMED_BYTES_MAX:
+            whole = _Whole(body, request.reply, request.is_gone, request.began)
+            if not hand_in(games, scope, whole):
+                self._route_elsewhere(request)
+        elif link is None or seat is None or len(body) > FRAMED_BYTES_MAX:
             self._route_elsewhere(request)
         else:
 
             def done(answer: AnswerFrame | None) -> None:
                 self._done(request, answer)
 
-            client = (scope.get("client") or ("", 0))[0]
-            link.send_create(seat.about, client, scope["headers"], body, done)
+            link.send_request(seat.about, scope, body, done)
 
     def _done(self, request: WholeRequest, answer: AnswerFrame | None) -> None:
         if answer is None:
@@ -166,7 +177,7 @@ class DirectRouter:
         )
 
 
-class _CreateBody(NamedTuple):
+class _Whole(NamedTuple):
     """A request without its scope."""
 
     body: bytes
@@ -175,19 +186,31 @@ class _CreateBody(NamedTuple):
     began: float
 
 
-def submit_create(games: Games, scope: Scope, create: _CreateBody) -> None:
-    """Hand a create to the gate of its game; the answer comes with a commit.
+def hand_in(games: Games, scope: Scope, whole: _Whole) -> bool:
+    """Hand a request to the gate of its game; the answer comes with a commit.
+
+    Returns:
+        Whether the game takes it past ASGI.
 
     Raises:
         MatchmakingError: The gate refuses it.
     """
-    app = games.gate.let_in(scope)
+    gate = games.gate
+    if gate.way_of(scope) is None:
+        return False
+    app = gate.let_in(scope)
     assert isinstance(app, App)
-    creates = app.direct(scope)
-    creates.check(scope)
-    if len(create.body) > creates.body_bytes_max:
-        raise too_large(creates.body_bytes_max, ADVICE)
-    creates.take(WholeRequest(scope, *create))
+    route = app.direct(scope)
+    route.check(scope)
+    if len(whole.body) > route.body_bytes_max:
+        raise too_large(route.body_bytes_max, route.advice)
+    request = WholeRequest(scope, *whole)
+    try:
+        route.take(request)
+    except Exception as error:  # noqa: BLE001
+        # One request that fails must not end the connection of all the others.
+        route.fail(request, error)
+    return True
 
 
 class FrameResponder:
@@ -207,7 +230,7 @@ class FrameResponder:
         self._longer = longer
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def answer(self, frame: CreateFrame, server: FrameServer) -> None:
+    def answer(self, frame: RequestFrame, server: FrameServer) -> None:
         """Take one request."""
 
         def reply(status: int, body: bytes, headers: Headers | None) -> None:
@@ -216,10 +239,10 @@ class FrameResponder:
         scope: Scope = {
             "type": "http",
             "http_version": "1.1",
-            "method": "POST",
+            "method": frame.method,
             "scheme": "http",
-            "path": CREATE_PATH,
-            "raw_path": CREATE_PATH.encode(),
+            "path": frame.path,
+            "raw_path": frame.path.encode(),
             "query_string": b"",
             "root_path": "",
             "headers": frame.headers,
@@ -227,20 +250,18 @@ class FrameResponder:
         }
         seat = self._seat_of(frame.about)
         games = None if seat is None else seat.present
-        if games is None:
-
-            async def longer(scope: Scope, receive: Receive, send: Send) -> None:
-                await self._longer(scope, receive, send, frame.about)
-
-            start_task(self._tasks, answer_by_asgi(longer, scope, frame.body, reply))
-            return
+        whole = _Whole(frame.body, reply, lambda: server.is_lost, DirectRouter.stopwatch())
         try:
-            create = _CreateBody(
-                frame.body, reply, lambda: server.is_lost, DirectRouter.stopwatch()
-            )
-            submit_create(games, scope, create)
+            if games is not None and hand_in(games, scope, whole):
+                return
         except MatchmakingError as error:
             reply(*answer_of(error))
+            return
+
+        async def longer(scope: Scope, receive: Receive, send: Send) -> None:
+            await self._longer(scope, receive, send, frame.about)
+
+        start_task(self._tasks, answer_by_asgi(longer, scope, frame.body, reply))
 
 
 def start_task(tasks: set[asyncio.Task[None]], work: Awaitable[None]) -> None:
@@ -260,7 +281,7 @@ async def answer_by_asgi(app: Asgi, scope: Scope, body: bytes, reply: Reply) -> 
     except MatchmakingError as error:
         reply(*answer_of(error))
     except Exception as error:  # noqa: BLE001
-        log.error("create_failed", error=repr(error), exc_info=error)
+        log.error("forwarding_failed", error=repr(error), exc_info=error)
         reply(*answer_of(JournalUnavailable(UNKNOWN)))
     else:
         reply(status, answer, list(headers))

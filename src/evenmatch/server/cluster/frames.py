@@ -1,8 +1,8 @@
-"""Hands creates on to another node, as frames over one kept connection, many in a write.
+"""Hands requests on to another node, as frames over one kept connection, many in a write.
 
-    node:   EVENMATCH/1 NAME CLIENT OWNER TIME DIGEST
+    node:   EVENMATCH/2 NAME CLIENT OWNER TIME DIGEST
     owner:  OK
-    node:   CreateFrame, CreateFrame, ...
+    node:   RequestFrame, RequestFrame, ...
     owner:  AnswerFrame, AnswerFrame, ...  as commits allow
 
 A frame is its length in four bytes and a value in MessagePack. The connection begins at the HTTP
@@ -20,8 +20,10 @@ from typing import Any
 
 import msgspec
 
-MAGIC, WELCOME = b"EVENMATCH/1 ", b"OK\r\n"
-"""How a node begins, and what it is told."""
+from evenmatch.server.http.responses import Scope
+
+MAGIC, WELCOME = b"EVENMATCH/2 ", b"OK\r\n"
+"""How a node begins, and what it is told; one that knows other frames answers otherwise."""
 FRAME_BYTES_MAX = 16_000_000
 PENDING_MAX = 8_192
 """Requests that wait for one owner; the next one takes the longer way, over HTTP."""
@@ -49,13 +51,15 @@ def end_when_unheard(transport: asyncio.BaseTransport) -> None:
         own.setsockopt(tcp, socket.TCP_USER_TIMEOUT, UNHEARD_SECONDS * 1_000)
 
 
-class CreateFrame(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A request to create tickets.
+class RequestFrame(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A request of a client, whole.
 
     Args:
         number: Unique on its connection; the answer repeats it.
         about: The shard.
         client: Address of the client.
+        method: Of HTTP.
+        path: Without a query, and without escapes.
         headers: Those of the client's request.
         body: That of the client's request.
     """
@@ -63,12 +67,14 @@ class CreateFrame(msgspec.Struct, frozen=True, array_like=True, gc=False):
     number: int
     about: str
     client: str
+    method: str
+    path: str
     headers: list[tuple[bytes, bytes]]
     body: bytes
 
 
 class AnswerFrame(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The answer to a `CreateFrame`; without headers, they are the usual ones."""
+    """The answer to a `RequestFrame`; without headers, they are the usual ones."""
 
     number: int
     status: int
@@ -78,9 +84,9 @@ class AnswerFrame(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 AnswerCallback = Callable[[AnswerFrame | None], None]
 """Takes the answer; None if nobody knows whether the request was done."""
-CreateHandler = Callable[[CreateFrame, "FrameServer"], None]
+RequestHandler = Callable[[RequestFrame, "FrameServer"], None]
 _encode = msgspec.msgpack.Encoder().encode
-_create_decoder = msgspec.msgpack.Decoder(CreateFrame)
+_request_decoder = msgspec.msgpack.Decoder(RequestFrame)
 _answer_decoder = msgspec.msgpack.Decoder(AnswerFrame)
 
 
@@ -114,7 +120,7 @@ class _Frames(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def _send(self, value: CreateFrame | AnswerFrame) -> None:
+    def _send(self, value: RequestFrame | AnswerFrame) -> None:
         if not self._out:
             self._loop.call_soon(self._flush)
         body = _encode(value)
@@ -150,7 +156,7 @@ class FrameServer(_Frames):
         answer: Takes each request, and sends its answer with `reply`.
     """
 
-    def __init__(self, answer: CreateHandler) -> None:
+    def __init__(self, answer: RequestHandler) -> None:
         super().__init__()
         self._answer = answer
 
@@ -158,11 +164,11 @@ class FrameServer(_Frames):
         """Handle the requests that have arrived."""
         for frame in self._cut(data):
             try:
-                create = _create_decoder.decode(frame)
+                request = _request_decoder.decode(frame)
             except msgspec.MsgspecError:
                 self.close()
                 return
-            self._answer(create, self)
+            self._answer(request, self)
 
     def reply(self, answer: AnswerFrame) -> None:
         """Send an answer."""
@@ -171,7 +177,7 @@ class FrameServer(_Frames):
 
 
 class FrameLink(_Frames):
-    """The end of the node that hands creates on."""
+    """The end of the node that hands requests on."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -205,18 +211,13 @@ class FrameLink(_Frames):
         """Return whether it can take another request."""
         return not self.is_lost and not self._is_full and len(self._waiting) < PENDING_MAX
 
-    def send_create(
-        self,
-        about: str,
-        client: str,
-        headers: list[tuple[bytes, bytes]],
-        body: bytes,
-        done: AnswerCallback,
-    ) -> None:
-        """Send a request; `done` is called once."""
+    def send_request(self, about: str, scope: Scope, body: bytes, done: AnswerCallback) -> None:
+        """Send a request about a shard; `done` is called once."""
         self._number += 1
-        self._waiting[self._number] = self._loop.time(), done
-        self._send(CreateFrame(self._number, about, client, headers, body))
+        number, client = self._number, (scope.get("client") or ("", 0))[0]
+        self._waiting[number] = self._loop.time(), done
+        method, path, headers = scope["method"], scope["path"], scope["headers"]
+        self._send(RequestFrame(number, about, client, method, path, headers, body))
 
     def data_received(self, data: bytes) -> None:
         """Handle the welcome, then the answers that have arrived."""

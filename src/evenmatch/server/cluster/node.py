@@ -263,14 +263,13 @@ class Node:
 
     # The ways past ASGI
 
-    def seat_of(self, scope: Scope, body: bytes) -> Seat | None:
+    def seat_of_create(self, scope: Scope, body: bytes) -> Seat | None:
         """Return the shard of a create, None if it belongs to several."""
         return self._routers[self._tenants.of(scope)].seat_of_create(body)
 
-    def games_of(self, scope: Scope) -> Games | None:
-        """Return what answers a request that names a ticket or match; None if that is elsewhere."""
-        seat = self._routers[self._tenants.of(scope)].seat_of_id(scope["path"])
-        return None if seat is None else seat.present
+    def seat_of_id(self, scope: Scope) -> Seat | None:
+        """Return the shard of a request that names a ticket or match; None if it names none."""
+        return self._routers[self._tenants.of(scope)].seat_of_id(scope["path"])
 
     def link_to(self, seat: Seat) -> FrameLink | None:
         """Return a connection for frames to the owner of a shard, None while there is none."""

@@ -12,7 +12,7 @@ from evenmatch.server.cluster.identity import NodeIdentity
 Place = tuple[str, int]
 """Host and port of a node."""
 LINK_AGAIN = 0.5
-"""Seconds until a connection for frames is tried again; creates take the longer way meanwhile."""
+"""Seconds until a connection for frames is tried again; requests take the longer way meanwhile."""
 
 
 class Peers:
