@@ -75,6 +75,15 @@ def shards_of(queues: Sequence[Queue]) -> tuple[ShardPart, ...]:
     return tuple(parts)
 
 
+def is_shard_name(name: str) -> bool:
+    """Return whether `shards_of` gives such names.
+
+    >>> [is_shard_name(each) for each in ("s0", "s0.casual", "s0~2", "s01", "mine")]
+    [True, True, True, False, False]
+    """
+    return name == FIRST or name.startswith((f"{FIRST}.", f"{FIRST}~"))
+
+
 def split_of(queues: Sequence[Queue]) -> str:
     """Return how queues that stay together are split; "" if they are not.
 

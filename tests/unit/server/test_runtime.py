@@ -83,6 +83,27 @@ def test_first_record_is_the_configuration_and_a_restart_adds_none() -> None:
     play(scene)
 
 
+@pytest.mark.parametrize(("name", "is_refused"), [("s0.other", True), ("mine", False)])
+def test_single_server_is_refused_where_nodes_have_written_and_nowhere_else(
+    name: str, is_refused: bool
+) -> None:
+    async def scene() -> None:
+        journal = MemoryJournal()
+        other = assemble(ShardPlan((Queue(name="duel"),), shard=name), journal).runtime
+        await other.start()
+        await enqueue(other, "a")
+        await other.stop()
+        own = assemble(PLAN, journal.reopen()).runtime
+        if is_refused:
+            with pytest.raises(ConfigError, match=r"in other shards \(s0\.other\)"):
+                await own.start()
+        else:
+            await own.start()
+        await own.stop()
+
+    play(scene)
+
+
 def test_changed_configuration_is_one_record() -> None:
     async def scene() -> None:
         journal = MemoryJournal()

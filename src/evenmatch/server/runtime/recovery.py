@@ -32,7 +32,7 @@ from evenmatch.journals.base import Entry, Journal, Segment, StoredSnapshot, for
 from evenmatch.journals.opening import without_password
 from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import Queue
-from evenmatch.model.shards import ShardPart, shards_of
+from evenmatch.model.shards import ShardPart, is_shard_name, shards_of
 from evenmatch.policies.base import Memory
 from evenmatch.policies.registry import check_kernels, parse_policy
 from evenmatch.ratings.periods import rate_period
@@ -355,7 +355,8 @@ async def check_alone(journal: Journal, plan: ShardPlan) -> None:
         return
     others = []
     for shard in await journal.shards():
-        if shard != plan.shard:
+        # What else somebody keeps in the journal, under names of their own, is no game's.
+        if shard != plan.shard and is_shard_name(shard):
             found = await rebuild(journal, msgspec.structs.replace(plan, shard=shard))
             if found.engine.tables.waiting or found.engine.tables.matches:
                 others.append(shard)
