@@ -129,6 +129,29 @@ def test_requests_of_a_connection_that_ends_are_not_known_to_be_done() -> None:
     assert told == [None] * 3
 
 
+def test_caller_that_fails_leaves_no_other_without_an_answer() -> None:
+    told: list[AnswerFrame | None] = []
+
+    def fails(answer: AnswerFrame | None) -> None:
+        raise RuntimeError("unforeseen")
+
+    async def scene(link: FrameLink, server: FrameServer) -> None:
+        for done in (fails, told.append):
+            link.send_request("", SCOPE, b"1", done)
+        await until(lambda: len(told) == 1)
+        for done in (fails, told.append):
+            link.send_request("", SCOPE, b"2", done)
+        server.close()
+        await until(lambda: len(told) == 2)
+
+    def answer(ask: RequestFrame, server: FrameServer) -> None:
+        if ask.body == b"1":
+            server.reply(AnswerFrame(ask.number, 200, b""))
+
+    assert play(answer, scene)
+    assert [each is not None for each in told] == [True, False]
+
+
 def test_request_that_nobody_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frames, "SWEEP_EVERY", 0.01)
     monkeypatch.setattr(frames, "ANSWER_SECONDS", 0.05)

@@ -12,12 +12,13 @@ import pytest
 import structlog
 
 from evenmatch.config.server import ServerLimits, ServerSettings
-from evenmatch.errors import InvalidTicket, JournalUnavailable
+from evenmatch.errors import InvalidTicket, JournalUnavailable, MatchmakingError
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.queue import Queue
 from evenmatch.model.shards import ShardPart, shards_of
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.principal import NOBODY
+from evenmatch.server.cluster import direct_routing
 from evenmatch.server.cluster.ask_shards import Serve, whole_answer
 from evenmatch.server.cluster.direct_routing import DirectRouter, FrameResponder, _Whole, hand_in
 from evenmatch.server.cluster.forwarding import FORWARDED
@@ -46,6 +47,7 @@ from evenmatch.server.http.app import App
 from evenmatch.server.http.responses import (
     BodyTooLarge,
     InvalidRequest,
+    answer_of,
     encode,
     read_body,
     send_body,
@@ -198,6 +200,8 @@ def test_direct_creates_take_bodies_up_to_the_most_that_any_game_takes() -> None
         assert running._front.body_bytes_max == 3_000_000
         most = [each._body_bytes_max for each in running._routers.values()]
         assert most == [500, 3_000_000]
+        # Outcomes may be larger than the tickets of a game.
+        assert list(running._most.values()) == [262_144, 3_000_000]
 
     with_node(scene, small, large)
 
@@ -494,6 +498,7 @@ class Takes:
 
     def __init__(self) -> None:
         self.taken: list[bytes] = []
+        self.refused: list[Exception] = []
         self.failed: list[Exception] = []
 
     def check(self, scope: Any) -> None:
@@ -503,6 +508,10 @@ class Takes:
         if len(request.body) > 5:
             raise RuntimeError("unforeseen")
         self.taken.append(request.body)
+
+    def refuse(self, request: Any, error: MatchmakingError) -> None:
+        request.reply(*answer_of(error))
+        self.refused.append(error)
 
     def fail(self, request: Any, error: Exception) -> None:
         request.reply(500, b"", None)
@@ -518,7 +527,7 @@ def games_with(route: Any, *, is_direct: bool = True) -> Any:
     return SimpleNamespace(gate=gate)
 
 
-def test_owner_checks_the_size_of_a_body_that_came_in_a_frame() -> None:
+def test_route_refuses_and_counts_what_came_in_a_frame_as_what_came_by_http() -> None:
     route, told = Takes(), []
     scope = {"type": "http", "method": "POST", "path": "/v1/tickets", "headers": []}
 
@@ -526,13 +535,47 @@ def test_owner_checks_the_size_of_a_body_that_came_in_a_frame() -> None:
         return _Whole(b"x" * size, lambda *answer: told.append(answer), lambda: False, 0.0)
 
     assert hand_in(games_with(route), scope, came(5))
-    with pytest.raises(BodyTooLarge):
-        hand_in(games_with(route), scope, came(11))
+    assert hand_in(games_with(route), scope, came(11))
     # What nobody foresaw is the answer to this request, and no other notices.
     assert hand_in(games_with(route), scope, came(6))
-    assert (route.taken, len(route.failed), told) == ([b"x" * 5], 1, [(500, b"", None)])
+    assert ([each[0] for each in told], route.taken) == ([413, 500], [b"x" * 5])
+    assert [type(each) for each in (*route.refused, *route.failed)] == [BodyTooLarge, RuntimeError]
     assert not hand_in(games_with(route, is_direct=False), scope, came(5))
     assert len(route.taken) == 1
+
+
+def test_error_of_the_gate_is_the_answer_to_one_frame_and_is_logged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Gate:
+        def way_of(self, scope: Any) -> Any:
+            return self
+
+        def let_in(self, scope: Any) -> Any:
+            raise OSError("the audit log cannot be read")
+
+    told: list[AnswerFrame] = []
+    seat: Any = SimpleNamespace(present=SimpleNamespace(gate=Gate()))
+    server: Any = SimpleNamespace(reply=told.append, is_lost=False)
+    frame = RequestFrame(3, "/s0", "", "POST", "/v1/matches/s0-m1/accept", [], b"")
+    responder = FrameResponder({"/s0": seat}.get, nobody_serves)  # type: ignore[arg-type]
+    logged: list[str] = []
+    error = SimpleNamespace(error=lambda event, **about: logged.append(event))
+    monkeypatch.setattr(direct_routing, "log", error)
+    responder.answer(frame, server)
+    assert [(each.number, each.status) for each in told] == [(3, 500)]
+    assert logged == ["unexpected_error"]
+
+
+def test_only_creates_are_told_to_send_fewer_tickets() -> None:
+    router = DirectRouter(cast(Any, None), 10)
+    for path, advice in (
+        ("/v1/tickets", "; send fewer tickets at once"),
+        ("/v1/matches/s0-m1/accept", ""),
+    ):
+        scope = {"type": "http", "path": path, "headers": [(b"content-length", b"11")]}
+        with pytest.raises(BodyTooLarge, match=f"at most 10 bytes{advice}$"):
+            router.direct(scope).check(scope)
 
 
 @pytest.mark.parametrize("is_direct", [True, False])

@@ -34,6 +34,7 @@ from evenmatch.server.http.responses import (
     Send,
     answer_of,
     check_length,
+    internal_problem,
     too_large,
 )
 from evenmatch.server.http.whole_requests import Reply, WholeRequest
@@ -77,14 +78,16 @@ class DirectRouter:
     Args:
         routes: Those of the node.
         body_bytes_max: Most bytes of a body that any game takes; each gate checks its own limit.
+        advice: What to do about a body that is too large, where it is no create.
     """
 
-    advice = ADVICE
     stopwatch = staticmethod(Clocks().stopwatch)
 
-    def __init__(self, routes: RequestRoutes, body_bytes_max: int) -> None:
+    def __init__(self, routes: RequestRoutes, body_bytes_max: int, advice: str = "") -> None:
         self._routes = routes
         self.body_bytes_max = body_bytes_max
+        self.advice = advice
+        self._creates = self if advice else DirectRouter(routes, body_bytes_max, ADVICE)
         self._tasks: set[asyncio.Task[None]] = set()
 
     def way_of(self, scope: Scope) -> DirectRouter | Authenticator | None:
@@ -112,9 +115,8 @@ class DirectRouter:
         return self
 
     def direct(self, scope: Scope) -> DirectRouter:
-        """Return what takes requests."""
-        del scope
-        return self
+        """Return what takes a request."""
+        return self._creates if scope["path"] == CREATE_PATH else self
 
     def check(self, scope: Scope) -> None:
         """Refuse a request whose header announces too large a body.
@@ -122,7 +124,7 @@ class DirectRouter:
         Raises:
             BodyTooLarge: It is.
         """
-        check_length(scope, self.body_bytes_max, ADVICE)
+        check_length(scope, self.body_bytes_max, self.advice)
 
     def refuse(self, request: WholeRequest, error: MatchmakingError) -> None:
         """Answer a request with what is wrong with it."""
@@ -193,7 +195,7 @@ def hand_in(games: Games, scope: Scope, whole: _Whole) -> bool:
         Whether the game takes it past ASGI.
 
     Raises:
-        MatchmakingError: The gate refuses it.
+        MatchmakingError: The gate refuses it; a route answers itself, and counts what it refuses.
     """
     gate = games.gate
     if gate.way_of(scope) is None:
@@ -201,14 +203,15 @@ def hand_in(games: Games, scope: Scope, whole: _Whole) -> bool:
     app = gate.let_in(scope)
     assert isinstance(app, App)
     route = app.direct(scope)
-    route.check(scope)
-    if len(whole.body) > route.body_bytes_max:
-        raise too_large(route.body_bytes_max, route.advice)
     request = WholeRequest(scope, *whole)
     try:
+        route.check(scope)
+        if len(whole.body) > route.body_bytes_max:
+            raise too_large(route.body_bytes_max, route.advice)
         route.take(request)
+    except MatchmakingError as error:
+        route.refuse(request, error)
     except Exception as error:  # noqa: BLE001
-        # One request that fails must not end the connection of all the others.
         route.fail(request, error)
     return True
 
@@ -256,6 +259,11 @@ class FrameResponder:
                 return
         except MatchmakingError as error:
             reply(*answer_of(error))
+            return
+        except Exception as error:  # noqa: BLE001
+            # It must not end the connection, which has the requests of others.
+            log.error("unexpected_error", route="gate", error=repr(error), exc_info=error)
+            reply(500, internal_problem(), None)
             return
 
         async def longer(scope: Scope, receive: Receive, send: Send) -> None:

@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 
 from evenmatch.server.http.responses import Scope
+from evenmatch.server.runtime.logs import log
 
 MAGIC, WELCOME = b"EVENMATCH/2 ", b"OK\r\n"
 """How a node begins, and what it is told; one that knows other frames answers otherwise."""
@@ -241,7 +242,7 @@ class FrameLink(_Frames):
                 return
             waited = self._waiting.pop(answer.number, None)
             if waited is not None:
-                waited[1](answer)
+                _tell(waited[1], answer)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell all waiting callers that the outcome is unknown."""
@@ -261,4 +262,12 @@ class FrameLink(_Frames):
     def _fail(self, numbers: list[int]) -> None:
         for number in numbers:
             _, done = self._waiting.pop(number)
-            done(None)
+            _tell(done, None)
+
+
+def _tell(done: AnswerCallback, answer: AnswerFrame | None) -> None:
+    """Tell one caller; whatever goes wrong there, the others on the connection are told too."""
+    try:
+        done(answer)
+    except Exception as error:  # noqa: BLE001
+        log.error("unexpected_error", route="frames", error=repr(error), exc_info=error)

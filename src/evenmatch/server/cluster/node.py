@@ -40,6 +40,7 @@ from evenmatch.server.cluster.seat import Role, Seat, SeatPlan
 from evenmatch.server.cluster.socket_relay import relay
 from evenmatch.server.cluster.tenants import Tenants
 from evenmatch.server.cluster.upgrade import finish_upgrade
+from evenmatch.server.http.match_inputs import REPORT_BYTES_MAX
 from evenmatch.server.http.responses import (
     Asgi,
     Disconnected,
@@ -117,9 +118,10 @@ class Node:
         for game in games:
             seats = [Seat(each, self._reluctance, self._look) for each in game.shards]
             self._seats |= {seat.about: seat for seat in seats}
-            self._most |= {seat.about: game.settings.limits.body_bytes_max for seat in seats}
-            self._journals += [each.journal for each in game.shards]
             most = game.settings.limits.body_bytes_max
+            # The route that answers has a limit of its own: this one only keeps memory.
+            self._most |= {seat.about: max(most, REPORT_BYTES_MAX) for seat in seats}
+            self._journals += [each.journal for each in game.shards]
             metrics = NodeMetrics(identity.name)
             self._routers[game.tenant] = GameRouter(seats, game.parts, self.serve, most, metrics)
         origins = (origin for game in games for origin in game.settings.origins)

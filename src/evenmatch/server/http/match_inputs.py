@@ -23,6 +23,8 @@ from evenmatch.wire.tickets import TicketState, decode
 ANSWER = 'an object such as {"ticket": "s0-1", "players": ["ada"]}'
 ASSIGNMENT = 'an object of texts such as {"connection": "10.0.0.1:7777"}'
 OUTCOME = 'an outcome such as {"ranks": [1, 2]}'
+REPORT_BYTES_MAX = 262_144
+"""Bytes of what names all players of a match; no input about a ticket or match takes more."""
 OPENING = 'an object such as {"roster_version": 0, "left": ["ada"], "lease": 30}'
 
 
@@ -101,7 +103,7 @@ class FinishMatch(_ChangeMatch):
 class ReportMatch(_ChangeMatch):
     """Take what the game's service or a player says of how a match ended."""
 
-    body_bytes_max = 262_144
+    body_bytes_max = REPORT_BYTES_MAX
 
     def input_of(self, scope: Scope, body: bytes) -> Input:
         """Return the outcome."""
@@ -133,7 +135,7 @@ class _ChangeSeats:
         runtime: Where the input is handed in.
     """
 
-    body_bytes_max = 262_144
+    body_bytes_max = REPORT_BYTES_MAX
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
