@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 
 from evenmatch.client.client import AsyncClient
 from evenmatch.config.server import ServerSettings
+from evenmatch.engine.records import Record
 from evenmatch.engine.state import reducers as forgetting
 from evenmatch.errors import PolicyError
 from evenmatch.journals.memory import MemoryJournal
@@ -22,6 +23,7 @@ from evenmatch.server.http.responses import Message
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import Services, assemble
 from evenmatch.server.views.followers import Follower
+from tests.waiting import turns
 
 DUEL = Queue(name="duel", policy="greedy")
 
@@ -247,6 +249,41 @@ def test_busy_queue_leaves_the_feed_of_a_quiet_one_alone(monkeypatch: pytest.Mon
         _, rest = await call(parts, "GET", busy, query=f"after={gone['next']}")
         assert (200, rest) == await call(parts, "GET", busy)
         assert rest["matches"]
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+@pytest.mark.parametrize("wait", ["", "&wait=10"])
+def test_poll_of_the_feed_has_the_match_whose_record_it_waited_for(wait: str) -> None:
+    class Held(MemoryJournal):
+        gate: asyncio.Event | None = None
+
+        async def append(
+            self, shard: str, owner: str, epoch: int, first_seq: int, records: Sequence[Record]
+        ) -> int:
+            sequence = await super().append(shard, owner, epoch, first_seq, records)
+            # It is stored, and who reads along sees it; only the answer is on its way.
+            if self.gate is not None:
+                await self.gate.wait()
+            return sequence
+
+    async def scene() -> None:
+        journal = Held()
+        parts = await started(DUEL, journal=journal)
+        journal.gate = asyncio.Event()
+        pairing = asyncio.create_task(pair(parts, "duel", "a", "b"))
+        await turns()
+        feed = "/v1/queues/duel/matches"
+        asked = asyncio.create_task(call(parts, "GET", feed, query=f"after=1{wait}"))
+        await turns()
+        assert not asked.done()
+        # A server that is told to stop lets nobody wait any longer.
+        parts.followers.close()
+        journal.gate.set()
+        await pairing
+        status, page = await asked
+        assert (status, [each["match"] for each in page["matches"]]) == (200, ["s0-m1"])
         await parts.runtime.stop()
 
     play(scene)

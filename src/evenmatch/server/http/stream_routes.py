@@ -103,18 +103,20 @@ class QueueMatches:
         """Return a page; an empty one only after `wait` seconds."""
         services = self._services
         if wait == 0.0:
-            return await self._look(queue, after)
-        follower = services.followers.admit()
-        try:
-            page = await self._look(queue, after, follower)
-            if page.matches:
-                return page
-            async with cut_when_left(receive, follower):
-                if await follower.next(wait) is None:
-                    return page
-        finally:
-            services.matches.part(queue, follower)
-            services.followers.dismiss(follower)
+            page = await self._look(queue, after)
+        else:
+            follower = services.followers.admit()
+            try:
+                page = await self._look(queue, after, follower)
+                if not page.matches:
+                    async with cut_when_left(receive, follower):
+                        await follower.next(wait)
+            finally:
+                services.matches.part(queue, follower)
+                services.followers.dismiss(follower)
+        # The first look may itself have waited for the record that made a match.
+        if page.matches or services.matches.last(queue) <= page.next:
+            return page
         return await self._look(queue, after)
 
     async def _stream(

@@ -127,6 +127,11 @@ class MatchFeed:
         following = shelf.made[end - 1] if end < len(shelf.made) else self.durable
         return FeedPage(tuple(matches), following)
 
+    def last(self, queue: str) -> int:
+        """Return the last durable record that made a match of a queue; 0 if none is known."""
+        made = self._shelf(queue).made
+        return made[-1] if made else 0
+
     def check_queue(self, engine: Engine, queue: str) -> None:
         """Refuse the name of a queue that has never existed."""
         queues = engine.tables.queues
