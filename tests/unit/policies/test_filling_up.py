@@ -10,6 +10,7 @@ import pytest
 from evenmatch.config.files import load_scenario
 from evenmatch.lab.simulate import simulate
 from evenmatch.model.scenario import Scenario
+from tests.extent import extent
 from tools import roles_5v5
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
@@ -51,7 +52,7 @@ def test_few_arrivals_start_small_matches_and_many_fill_them(policy: str) -> Non
 def test_scenario_without_a_policy_plays_nearly_everybody(
     name: str, most: int, tmp_path: Path
 ) -> None:
-    arrivals = first_of_roles_5v5(400, tmp_path) if name == "roles_5v5" else None
+    arrivals = first_of_roles_5v5(extent(400, 900), tmp_path) if name == "roles_5v5" else None
     run = simulate(SCENARIOS / f"{name}.toml", arrivals=arrivals)
     players = [sum(map(len, match["teams"])) for match in run.matches]
     assert max(players) <= most

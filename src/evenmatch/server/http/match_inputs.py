@@ -23,9 +23,9 @@ from evenmatch.wire.tickets import TicketState, decode
 ANSWER = 'an object such as {"ticket": "s0-1", "players": ["ada"]}'
 ASSIGNMENT = 'an object of texts such as {"connection": "10.0.0.1:7777"}'
 OUTCOME = 'an outcome such as {"ranks": [1, 2]}'
+OPENING = 'an object such as {"roster_version": 0, "left": ["ada"], "lease": 30}'
 REPORT_BYTES_MAX = 262_144
 """Bytes of what names all players of a match; no input about a ticket or match takes more."""
-OPENING = 'an object such as {"roster_version": 0, "left": ["ada"], "lease": 30}'
 
 
 class AnswerReadyCheck:
