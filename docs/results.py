@@ -8,10 +8,11 @@ Three kinds of text are rewritten in README.md and in the pages of docs/:
   shows under a comment `file: NAME`;
 - the ```text block that follows a ```python block: what the program prints.
 
-With --check nothing is written, and the exit code is 1 if a page is out of date. Instants and waits
-of a server differ from run to run, so that in blocks that ask a server, or read its journal, dates,
-numbers with a decimal point, "waited 0 s" and limits that widen ("100 ms now") count as equal;
-where bots play, all numbers do, and however many lines say how far they are.
+Words name pages; without one, all are meant. With --check nothing is written, and the exit code is
+1 if a page is out of date. Instants and waits of a server differ from run to run, so that in blocks
+that ask a server, or read its journal, dates, numbers with a decimal point, "waited 0 s" and limits
+that widen ("100 ms now") count as equal; where bots play, all numbers do, and however many lines
+say how far they are.
 """
 
 from __future__ import annotations
@@ -66,12 +67,13 @@ STREAM_SECONDS = 1.0
 
 
 def main(arguments: list[str]) -> int:
-    is_check = arguments == ["--check"]
+    is_check = "--check" in arguments
+    pages = [ROOT / each for each in arguments if each != "--check"] or PAGES
     stale = []
-    texts = [page.read_text(encoding="utf-8") for page in PAGES]
+    texts = [page.read_text(encoding="utf-8") for page in pages]
     with ThreadPoolExecutor(PAGES_AT_ONCE) as pool:
         rewritten = list(pool.map(refreshed, texts))
-    for page, text, fresh in zip(PAGES, texts, rewritten, strict=True):
+    for page, text, fresh in zip(pages, texts, rewritten, strict=True):
         if same(fresh) != same(text):
             stale.append((page, text, fresh))
             if not is_check:

@@ -7,11 +7,13 @@ cases that `thinned` leaves to the long tier are marked `long`.
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from datetime import date
 from typing import Any, TypeVar
 
 import pytest
 
 Number = TypeVar("Number", int, float)
+Case = TypeVar("Case")
 
 IS_LONG = os.environ.get("EVENMATCH_LONG") == "1"
 more = pytest.mark.more
@@ -34,6 +36,12 @@ def thinned(cases: Iterable[Any], every: int, *, first: int = 0) -> list[Any]:
     an inner one, so that every value of every loop is met.
     """
     return kept(cases, lambda at: (at - first) % every == 0)
+
+
+def in_turn(cases: Iterable[Case], days: int) -> list[Case]:
+    """Return the cases of today: each has its turn in so many days; `make test-full` has all."""
+    cases = list(cases)
+    return cases if IS_LONG else cases[date.today().toordinal() % days :: days]
 
 
 def only(cases: Iterable[Any], *places: int) -> list[Any]:

@@ -22,7 +22,7 @@ from evenmatch.model.checks import keys_of
 from evenmatch.policies.registry import POLICIES, policy_class
 from evenmatch.server.http.operation import WEBSOCKET
 from evenmatch.server.http.table import OPERATIONS
-from tests.extent import extent, more
+from tests.extent import extent, in_turn, more
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -52,9 +52,9 @@ def page_id(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-def script(name: str) -> None:
+def script(name: str, *pages: str) -> None:
     done = subprocess.run(
-        [sys.executable, str(ROOT / "docs" / name), "--check"],
+        [sys.executable, str(ROOT / "docs" / name), "--check", *pages],
         capture_output=True,
         text=True,
         check=False,
@@ -75,7 +75,8 @@ def test_generated_pages_are_up_to_date() -> None:
 def test_programs_and_commands_in_the_pages_print_what_the_pages_say() -> None:
     if shutil.which("curl") is None or shutil.which("bash") is None:
         pytest.skip("the pages use bash and curl")
-    script("results.py")
+    run = [each for each in PAGES if "```console\n" in each.read_text(encoding="utf-8")]
+    script("results.py", *map(str, in_turn(run, 2)))
 
 
 def programs() -> Iterator[Any]:

@@ -1,15 +1,14 @@
 """What the pages promise is what the commands print; run by `make test-long`.
 
 Programs and console blocks of README and how-tos are run by `tests/test_docs.py`, commands of
-docs/papers.md but reproductions by `tests/test_papers.py`. Here every command that docs/status.md
-names is run, and the figures beside it are looked for in what it prints; and papers are done again,
-whole: two of them, others each day, and all in `make test-full`.
+docs/papers.md but reproductions by `tests/test_papers.py`. Here commands that docs/status.md names
+are run, and the figures beside them are looked for in what they print; and papers are done again,
+whole. Each day half the commands and one paper have their turn; `make test-full` has all.
 """
 
 import json
 import re
 import shlex
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import pytest
 
 from evenmatch.cli.main import main
 from papers.reproduction import SOURCES, source_of
-from tests.extent import IS_LONG
+from tests.extent import in_turn
 
 ROOT = Path(__file__).parent.parent
 STATUS = ROOT / "docs" / "status.md"
@@ -80,7 +79,7 @@ def test_a_wrong_figure_is_found() -> None:
     assert missing("mean wait .94 s of 2,424", "tickets 2,424 wait 0.9378 s") == []
 
 
-@pytest.mark.parametrize(("command", "page"), status_rows())
+@pytest.mark.parametrize(("command", "page"), in_turn(status_rows(), 2))
 def test_status_has_the_figures_that_its_command_prints(
     command: str,
     page: str,
@@ -119,16 +118,12 @@ def test_command_of_a_sentence_works(
     assert printed(command, tmp_path, capsys)
 
 
-def papers_of_today() -> list[str]:
-    """Return the papers to do again: all of them in turn, as the days pass."""
-    papers = sorted(SOURCES)
-    first = 2 * date.today().toordinal() % len(papers)
-    return papers if IS_LONG else [*papers, *papers][first : first + 2]
-
-
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(each, marks=pytest.mark.xdist_group(each)) for each in papers_of_today()],
+    params=[
+        pytest.param(each, marks=pytest.mark.xdist_group(each))
+        for each in in_turn(sorted(SOURCES), len(SOURCES))
+    ],
 )
 def done(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Return the paper, its rows and its folder, done again with --quick."""

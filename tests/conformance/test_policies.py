@@ -159,7 +159,7 @@ def test_policy_keeps_every_promise_on_one_script(spec: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("spec", SPECS)
 def test_policy_keeps_every_promise(spec: str) -> None:
-    every = 1 if IS_LONG or not (spec.startswith(SEARCHING) or spec in DEAR) else extent(8, 1)
+    every = 1 if IS_LONG or not (spec.startswith(SEARCHING) or spec in DEAR) else extent(16, 1)
     few = range(1 if spec.startswith(SEARCHING) else extent(1, 3 if ":" in spec else 6))
     if every == 1:
         check_policy(spec, seeds=SEEDS if IS_LONG else few)

@@ -4,8 +4,7 @@
     python -m tests.gates.covering --write  measures and writes the figures down
 
 Measuring all tests would double their time. So those are taken that reach most in a few seconds,
-without examples drawn by chance, and without what runs on a compiler. `make test` measures the
-part of the core that all policies share, `make test-long` the whole core.
+without examples drawn by chance, and without what runs on a compiler; `make test-full` does it.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ import msgspec
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = Path(__file__).with_name("coverage.toml")
-SHARED = ("model", "criteria", "engine", "explain", "journals")
-CORE = (*SHARED, "policies")
+CORE = ("model", "criteria", "engine", "explain", "journals", "policies")
 ON_SERVERS = ("postgres*", "nats*", "copying", "restoring")
 """Modules of `journals` that need a server: tests of conformance and integration run them."""
 SLACK = 0.5
@@ -35,11 +33,8 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is measured, and what it was."""
 
     tests: tuple[str, ...]
-    tests_long: tuple[str, ...]
     left_out: tuple[str, ...]
-    left_to_long: tuple[str, ...]
     percent: dict[str, float]
-    percent_long: dict[str, float]
 
 
 class Totals(msgspec.Struct, frozen=True):
@@ -63,14 +58,11 @@ def asked() -> Asked:
     return msgspec.convert(tomllib.loads(TABLE.read_text()), Asked)
 
 
-def measured(given: Asked, *, is_long: bool) -> dict[str, float]:
+def measured(given: Asked) -> dict[str, float]:
     """Run the tests in a process of their own; return the percentage by package of the core."""
-    packages = CORE if is_long else SHARED
-    tests = given.tests + given.tests_long if is_long else given.tests
-    left_out = given.left_out if is_long else given.left_out + given.left_to_long
     with tempfile.TemporaryDirectory() as folder:
         settings = Path(folder, "rc")
-        source = ",".join(f"evenmatch.{package}" for package in packages)
+        source = ",".join(f"evenmatch.{package}" for package in CORE)
         apart = ",".join(f"*/evenmatch/journals/{module}.py" for module in ON_SERVERS)
         settings.write_text(f"[run]\nbranch = true\nsource = {source}\nomit = {apart}\n")
         environment = {
@@ -82,11 +74,11 @@ def measured(given: Asked, *, is_long: bool) -> dict[str, float]:
         }
         words = ["-q", "-p", "no:cacheprovider", "-p", "_hypothesis_pytestplugin"]
         words += ["-m", "not hypothesis and not long and not slow"]
-        words += [f"--{'deselect' if '::' in each else 'ignore'}={each}" for each in left_out]
-        _run(["run", "-m", "pytest", *words, *tests], environment)
+        words += [f"--{'deselect' if '::' in each else 'ignore'}={each}" for each in given.left_out]
+        _run(["run", "-m", "pytest", *words, *given.tests], environment)
         report = Path(folder, "report.json")
         _run(["json", "-q", "-o", str(report)], environment)
-        return percentages(msgspec.json.decode(report.read_bytes(), type=Report), packages)
+        return percentages(msgspec.json.decode(report.read_bytes(), type=Report), CORE)
 
 
 def percentages(report: Report, packages: Sequence[str]) -> dict[str, float]:
@@ -129,17 +121,15 @@ def _run(words: list[str], environment: dict[str, str]) -> None:
 def main() -> int:
     """Print each figure; return 1 if one has fallen and is not written down."""
     given = asked()
-    kept = TABLE.read_text().partition("[percent]\n")[0].rstrip() + "\n"
-    problems: list[str] = []
-    for table, before in (("percent", given.percent), ("percent_long", given.percent_long)):
-        now = measured(given, is_long=table == "percent_long")
-        for name, percent in now.items():
-            print(f"{table:12} {name:9} {percent:6.2f} %  (was {before.get(name, 0.0):.2f} %)")
-        kept += f"\n[{table}]\n" + "".join(f"{name} = {each}\n" for name, each in now.items())
-        problems += fallen(before, now)
+    now = measured(given)
+    for name, percent in now.items():
+        print(f"{name:9} {percent:6.2f} %  (was {given.percent.get(name, 0.0):.2f} %)")
     if "--write" in sys.argv[1:]:
-        TABLE.write_text(kept)
+        kept = TABLE.read_text().partition("[percent]\n")[0]
+        figures = "".join(f"{name} = {percent}\n" for name, percent in now.items())
+        TABLE.write_text(f"{kept}[percent]\n{figures}")
         return 0
+    problems = fallen(given.percent, now)
     for sentence in problems:
         print(sentence)
     return int(bool(problems))

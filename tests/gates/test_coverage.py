@@ -5,7 +5,6 @@ import pytest
 from tests.extent import IS_LONG
 from tests.gates.covering import (
     CORE,
-    SHARED,
     File,
     Report,
     Totals,
@@ -18,8 +17,7 @@ from tests.gates.covering import (
 
 def test_figures_are_of_the_whole_core() -> None:
     given = asked()
-    assert tuple(given.percent) == SHARED
-    assert tuple(given.percent_long) == CORE
+    assert tuple(given.percent) == CORE
     assert all(percent > 40.0 for percent in given.percent.values())
 
 
@@ -34,13 +32,8 @@ def test_a_fall_of_more_than_half_a_point_is_told() -> None:
     assert sentence.startswith("engine: 79.40 % of lines and branches are reached, 80.00 % were")
 
 
-def test_tests_reach_as_much_of_what_policies_share_as_before() -> None:
-    given = asked()
-    assert fallen(given.percent, measured(given, is_long=False)) == []
-
-
 @pytest.mark.long
-@pytest.mark.skipif(not IS_LONG, reason="make test-full runs all quick tests once more for it")
-def test_all_quick_tests_reach_as_much_of_the_core_as_before() -> None:
+@pytest.mark.skipif(not IS_LONG, reason="make test-full runs quick tests once more for it")
+def test_quick_tests_reach_as_much_of_the_core_as_before() -> None:
     given = asked()
-    assert fallen(given.percent_long, measured(given, is_long=True)) == []
+    assert fallen(given.percent, measured(given)) == []

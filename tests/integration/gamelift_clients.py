@@ -131,20 +131,21 @@ def on(team: str, name: str, **attributes: float) -> dict[str, Any]:
 
 
 class Listening(BaseHTTPRequestHandler):
-    """A webhook that turns every event down once, and then takes it."""
+    """A webhook that turns every event down once, or every few, and then takes it."""
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
         heard: dict[str, tuple[dict[str, Any], str]] = self.server.heard  # type: ignore[attr-defined]
         tried: set[str] = self.server.tried  # type: ignore[attr-defined]
         key = self.headers["idempotency-key"]
-        if key in tried:
+        takes = key in tried or len(tried) % self.server.every > 0  # type: ignore[attr-defined]
+        tried.add(key)
+        if takes:
             heard[key] = (json.loads(body), self.headers["evenmatch-signature"])
             at, _, mark = self.headers["evenmatch-signature"].partition(",v1=")
             signed = at.removeprefix("t=").encode() + b"." + body
             assert hmac.new(b"secret", signed, "sha256").hexdigest() == mark
-        self.send_response(204 if key in tried else 503)
-        tried.add(key)
+        self.send_response(204 if takes else 503)
         self.end_headers()
 
     def log_message(self, *_: Any) -> None:
@@ -152,9 +153,10 @@ class Listening(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def listening() -> Iterator[tuple[str, dict[str, tuple[dict[str, Any], str]]]]:
+def listening(every: int = 1) -> Iterator[tuple[str, dict[str, tuple[dict[str, Any], str]]]]:
+    """Run the webhook, which turns each `every`-th event down; yield its URL, and what it took."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Listening) as hook:
-        hook.heard, hook.tried = {}, set()  # type: ignore[attr-defined]
+        hook.heard, hook.tried, hook.every = {}, set(), every  # type: ignore[attr-defined]
         thread = Thread(target=hook.serve_forever)
         thread.start()
         try:
