@@ -19,7 +19,8 @@ from tests.integration.serving import Server
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "build" / "gamelift"
 PACKAGE = "@aws-sdk/client-gamelift@3"
-PACKAGE_FOLDER = FOLDER / "node_modules/@aws-sdk/client-gamelift"
+FETCHED = FOLDER / "fetched"
+"""Is there once npm has ended: folders are there before that."""
 BRIDGE = Path(__file__).with_name("gamelift_calls.mjs")
 NODE_MIN = 20
 FETCH_SECONDS = 120
@@ -112,7 +113,7 @@ class JavaScript(Caller):
 
 def fetched() -> Path:
     """Return the folder with the SDK, which npm fetches once; skip the test where it cannot."""
-    if PACKAGE_FOLDER.is_dir():
+    if FETCHED.exists():
         return FOLDER
     if shutil.which("npm") is None or node_version() < NODE_MIN:
         pytest.skip(f"NOT TESTED WITH AWS'S SDK FOR JAVASCRIPT: needs Node {NODE_MIN} and npm")
@@ -124,7 +125,7 @@ def fetched() -> Path:
 
 
 def _fetch() -> Path:
-    if PACKAGE_FOLDER.is_dir():
+    if FETCHED.exists():
         return FOLDER
     quiet = ["--silent", "--no-audit", "--no-fund", "--no-save", "--prefix", str(FOLDER)]
     try:
@@ -141,6 +142,7 @@ def _fetch() -> Path:
     if failed:
         shutil.rmtree(FOLDER / "node_modules", ignore_errors=True)
         pytest.skip(f"NOT TESTED WITH AWS'S SDK FOR JAVASCRIPT: npm could not fetch {PACKAGE}")
+    FETCHED.touch()
     return FOLDER
 
 

@@ -40,6 +40,7 @@ from tests.journal_servers import (
 from tests.load.config import CONFIG
 from tests.load.server import KEEP_NAME, TRACE_NAME, WATCH_NAME
 
+WATCH = "watch.json"
 JOURNALS = ("sqlite", "postgresql", "nats")
 RIGHTS = "tickets,matches,operate,read"
 LEASE_SECONDS = 15.0
@@ -124,9 +125,8 @@ class Nodes:
 
     @property
     def watch(self) -> Path:
-        """Return the file of the watch in the node that most of the load is on."""
-        busiest = max(self.nodes, key=lambda node: node.cpu)
-        return busiest.folder / "watch.json"
+        """Return the file of the watch in the first node, which all leases go to."""
+        return self.nodes[0].folder / WATCH
 
     def _start_journal(self) -> str:
         """Start the journal's servers, and return its address; empty means the data directory."""
@@ -228,7 +228,9 @@ class Nodes:
 
     def _node(self, name: str, config: Path, data: Path, options: list[str]) -> Node:
         folder = data.parent
-        environment = {**os.environ, WATCH_NAME: str(folder / "watch.json")}
+        # The others are not watched, so that what they cost is their own.
+        watched = {} if self.nodes else {WATCH_NAME: str(folder / WATCH)}
+        environment = {**os.environ, **watched}
         if self._keep != "contract":
             environment[KEEP_NAME] = self._keep
         if self._trace is not None:
