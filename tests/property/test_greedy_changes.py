@@ -1,4 +1,7 @@
-"""`greedy` beside comparing all: players come, leave, change and come in fired instants."""
+"""`greedy` beside comparing all, and beside itself with a search for every pair.
+
+Players come, leave, change and come in fired instants.
+"""
 
 import math
 import random
@@ -11,6 +14,9 @@ from evenmatch.criteria.objective import Objective
 from evenmatch.model.queue import Expansion, Format, Queue, Rule
 from evenmatch.model.ticket import Player, Rating, Ticket
 from evenmatch.policies.greedy import EVALUATIONS_MIN, Greedy
+from evenmatch.policies.shared.greedy_matcher import GreedyMatcher
+from evenmatch.policies.shared.soonest_group import SoonestGroup
+from tests.extent import extent, more
 
 GROWING = Rule("spread", "rating", 5.0, expand=Expansion(rate=2.0, max=60.0))
 QUEUE = Queue("main", Format((1, 1)), (), (GROWING,), policy="greedy")
@@ -19,12 +25,13 @@ QUEUE = Queue("main", Format((1, 1)), (), (GROWING,), policy="greedy")
 class History:
     """A matcher of duels, and all who wait in it."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, queue: Queue = QUEUE, evaluations: int = EVALUATIONS_MIN) -> None:
         self.rng = random.Random(seed)
-        self.matcher = Greedy(evaluations_max=EVALUATIONS_MIN).matcher(QUEUE, seed=1)
-        self.rules = Objective(QUEUE).rules
+        self.matcher = Greedy(evaluations_max=evaluations).matcher(queue, seed=1)
+        self.rules = Objective(queue).rules
         self.waiting: dict[str, Ticket] = {}
         self.now, self.wake_at, self.made = 0.0, math.inf, 0
+        self.told: list[tuple[float, tuple[str, ...]]] = []
 
     def legal_at(self, one: Ticket, two: Ticket) -> float:
         return self.rules.ready_at([(each,) for each in sorted((one, two), key=_age)])
@@ -37,10 +44,12 @@ class History:
             one, two = [self.waiting.pop(each) for each in match.tickets]
             assert self.legal_at(one, two) <= at
             self.made += 1
+            self.told.append((at, match.tickets))
 
     def new(self, sequence: int, at: float) -> Ticket:
         rating = Rating(float(self.rng.randrange(600)))
-        return Ticket(f"t{sequence}", sequence, at, (Player(f"p{sequence}", rating),), ("main",))
+        player = Player(f"p{sequence}", rating, attributes={"mode": self.rng.choice("ab")})
+        return Ticket(f"t{sequence}", sequence, at, (player,), ("main",))
 
     def enter(self, ticket: Ticket) -> None:
         self.waiting[ticket.id] = ticket
@@ -64,9 +73,8 @@ def _age(ticket: Ticket) -> tuple[float, int]:
     return ticket.age_key
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_no_match_is_early_and_none_is_missed(seed: int) -> None:
-    history, pause = History(seed), (0.005, 0.05, 0.3)[seed % 3]
+def played(history: History, pause: float) -> History:
+    """Let players come, and some of those who wait leave or change."""
     for sequence in range(1, 161):
         arrives = history.now + history.rng.randrange(2**20) / 2**20 * pause
         history.advance(arrives)
@@ -80,6 +88,57 @@ def test_no_match_is_early_and_none_is_missed(seed: int) -> None:
         history.decide(history.now, fired=False)
     history.advance(history.now + 60.0)
     assert history.made > 20
+    return history
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_match_is_early_and_none_is_missed(seed: int) -> None:
+    history = played(History(seed), (0.005, 0.05, 0.3)[seed % 3])
     ends = history.now + 50.0
     for one, two in combinations(history.waiting.values(), 2):
         assert history.legal_at(one, two) > ends
+
+
+def _suit(one: Ticket, two: Ticket) -> bool:
+    """Say which pairs a policy takes of those that are legal."""
+    return (one.sequence + two.sequence) % 3 > 0
+
+
+def drawn_rules(rng: random.Random) -> tuple[Rule, ...]:
+    """Return one or two rules; columns do not tell about rematches."""
+    expand = rng.choice(
+        (
+            Expansion(rate=rng.choice((0.5, 2.0, 33.3)), max=rng.choice((60.0, 600.0))),
+            Expansion(steps=((1.0, 20.0), (3.5, 100.0), (8.0, 600.0))),
+            Expansion(curve=((0.0, 10.0), (2.0, 40.0), (5.0, 300.0))),
+        )
+    )
+    limit, accept = rng.choice((5.0, 10.0)), rng.choice(("both", "either"))
+    first = Rule("spread", "rating", limit, expand=expand, accept=accept)
+    more_rules = (
+        (),
+        (Rule("same", "mode", 0.0),),
+        (Rule("same", "mode", 0.0, expand=Expansion(steps=((4.0, 1.0),))),),
+        (Rule("rematch", "", 0.0, within=1.0),),
+    )
+    return first, *rng.choice(more_rules)
+
+
+@more
+@pytest.mark.parametrize("seed", range(extent(24, 400)))
+def test_pair_found_by_one_look_is_the_one_that_a_search_finds(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = drawn_rules(random.Random(seed))
+    queue, pause = Queue("main", Format((1, 1)), (), rules), (0.005, 0.05, 0.3)[seed % 3]
+    is_choosy = seed % 2 == 1
+    if is_choosy:
+        monkeypatch.setattr(GreedyMatcher, "accepts", lambda _, pair, __: _suit(*pair))
+    # Enough that no work is put off: when that goes on depends on what was spent before.
+    looked = played(History(seed, queue, 100_000), pause)
+    with monkeypatch.context() as patch:
+        patch.setattr(SoonestGroup, "_first_pair", lambda *_: None)
+        searched = played(History(seed, queue, 100_000), pause)
+    assert looked.told == searched.told
+    if len(rules) == 1 and not is_choosy:
+        assert looked.matcher.evaluations < 0.6 * searched.matcher.evaluations

@@ -89,7 +89,8 @@ class GreedyMatcher(NoJobs):
         # longer whole, may be too early, never too late. One who comes back changed keeps the
         # sequence, so groups hold the tickets themselves.
         self._groups: dict[int, tuple[Ticket, ...]] = {}
-        # Groups that are first in order, not only soonest: by ticket the limit they were found by.
+        # Groups that are first in order, not only soonest: by ticket the limit they were found by,
+        # None if any limit finds them.
         self._first: dict[int, tuple[InstantLimit | None, int]] = {}
         # Tickets that came back: their own timers stand for groups with younger ones, too.
         self._returned: dict[int, None] = {}
@@ -247,7 +248,8 @@ class GreedyMatcher(NoJobs):
         stored = self._stored(ticket.sequence)
         if ticket.sequence in self._returned:
             return True, stored
-        if self._first.get(ticket.sequence) == (limit if self._has_rules else None, self._returns):
+        found_by, returns = self._first.get(ticket.sequence, (None, -1))
+        if returns == self._returns and found_by in (None, limit):
             return True, stored
         key = ("first", ticket.sequence)
         is_over, group = self._turns.run(key, lambda e: self._by(ticket, limit, e))
@@ -348,6 +350,8 @@ class GreedyMatcher(NoJobs):
             return False
         self._unsought.pop(sequence, None)
         at, born = self._set_timer(ticket, group)
+        if group is not None and group.is_first:
+            self._first[sequence] = None, self._returns
         if turns.gave_up and at > born:
             looked_at = min(len(self._pool), CONSIDERED_MAX)
             again = self._leavers + max(1, looked_at // LEAVERS_SHARE)

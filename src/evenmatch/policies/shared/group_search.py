@@ -80,10 +80,17 @@ class InstantLimit(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Tickets by age, and the instant from which they make a legal match."""
+    """Tickets by age, and the instant from which they make a legal match.
+
+    Args:
+        ready_at: The instant.
+        tickets: Of the match.
+        is_first: Whether it is known to be the first in order, too, once it is legal.
+    """
 
     ready_at: float
     tickets: list[Ticket]
+    is_first: bool = False
 
 
 Search = Generator[None, None, Group | None]
@@ -246,11 +253,15 @@ class GroupSearch:
             return None
         scene.judged -= 1
         group = sorted([scene.tickets[member] for member in members], key=_age)
-        effort.groups_left -= 1
-        effort.spend(self._judging)
-        ready_at = self._judge(group, now)
+        ready_at = self.judge(group, effort, now)
         is_legal = ready_at < math.inf and scene.limit.allows(ready_at)
         return Group(ready_at, group) if is_legal else None
+
+    def judge(self, group: Sequence[Ticket], effort: Effort, now: float) -> float:
+        """Return the instant from which a group, by age, is legal; inf if never."""
+        effort.groups_left -= 1
+        effort.spend(self._judging)
+        return self._judge(group, now)
 
     def _fit(self, scene: GroupCandidates, one: int, two: int, effort: Effort) -> bool:
         """Return whether two may be in one group, as far as columns do not tell."""

@@ -58,6 +58,9 @@ class SoonestGroup:
         self._cells_max = cells_max
         self._k = search.rules.queue.format.k
         self._answers: dict[tuple[int, bytes], bool] = {}
+        self._is_told_by_pairs = (
+            search.rules.queue.format.is_duel and self._joint.is_whole and not self._joint.places
+        )
 
     @property
     def has_places(self) -> bool:
@@ -80,6 +83,9 @@ class SoonestGroup:
         """
         around = self._around(anchor, end, effort)
         at = around.ready_at(effort)
+        pair = self._first_pair(around, at, limit, effort, limit.at)
+        if pair is not None:
+            return pair
         return (yield from self._among(around, at, None, limit, effort, limit.at))
 
     def placed(self, anchor: Ticket, end: int, limit: InstantLimit, effort: Effort) -> Search:
@@ -103,7 +109,11 @@ class SoonestGroup:
             effort: Pays for it.
         """
         around = self._around(anchor, end, effort)
-        if not self._may_fill(around, around.ready_at(effort) < math.inf, effort):
+        at = around.ready_at(effort)
+        pair = self._first_pair(around, at, InstantLimit(math.inf, False), effort)
+        if pair is not None:
+            return pair
+        if not self._may_fill(around, at < math.inf, effort):
             return None
         best: Group | None = None
         for place in around.places():
@@ -147,6 +157,30 @@ class SoonestGroup:
             if group is not None or effort.total <= 0:
                 return group
         return None
+
+    def _first_pair(
+        self,
+        around: _Around,
+        at: Floats,
+        limit: InstantLimit,
+        effort: Effort,
+        now: float = -math.inf,
+    ) -> Group | None:
+        """Return the first pair of a duel, where one look tells; else it has to be searched for.
+
+        No pair is legal sooner than the columns say. So the one that they say is legal soonest, the
+        longest waiting of several, is the first in order if it is legal just then.
+        """
+        if not self._is_told_by_pairs or effort.groups_left <= 0 or not len(at):
+            return None
+        place = int(at.argmin())
+        early = float(at[place])
+        if not limit.allows(early) or self._needed(around, [int(around.kinds[place])], effort) != 1:
+            return None
+        pair = sorted([self._ticket(place), around.anchor], key=_age)
+        if self._search.judge(pair, effort, now) != early:
+            return None
+        return Group(early, pair, is_first=True)
 
     def _around(self, anchor: Ticket, end: int, effort: Effort) -> _Around:
         end = min(end, max(1, self._cells_max // self._table.width))
@@ -323,6 +357,10 @@ class _Around:
         places = [int(place) for place in known[np.argsort(own[known], kind="stable")]]
         # Waiting may lift a rule on words, and then they need none in common.
         return [*places, None] if first.unknown < math.inf else places
+
+
+def _age(ticket: Ticket) -> tuple[float, int]:
+    return ticket.age_key
 
 
 def _ranks(kinds: NDArray[np.intp]) -> NDArray[np.intp]:
