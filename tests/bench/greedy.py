@@ -1,7 +1,7 @@
-"""The longest call of `greedy` on a hero shooter's queue, at 500, 2,000 and 10,000 waiting.
+"""What a player costs `greedy` with one widening rule, and its longest call on a hero's queue.
 
-The last rows are those of a crowd that enters at one instant, until all are dealt with or `CALLS`
-calls have gone on with it.
+The calls are measured at 500, 2,000 and 10,000 waiting. The last rows are those of a crowd that
+enters at one instant, until all are dealt with or `CALLS` calls have gone on with it.
 """
 
 from __future__ import annotations
@@ -10,13 +10,17 @@ import gc
 import math
 import time
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from msgspec.structs import replace
 
+from evenmatch.model.queue import Expansion, Format, Queue, Rule
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Matcher
 from evenmatch.policies.registry import parse_policy
+from tests.bench.drives import MatcherDrive
 from tests.bench.report import Row, Setting
+from tests.bench.workload import SMALL, accepted, arrivals
 from tests.heroes import QUEUE, heroes
 
 AIM = "<= 10"
@@ -24,6 +28,8 @@ CHANGES = 50
 """Tickets that enter, leave, or leave and come back, once the pool is full."""
 POOLS = (500, 2_000, 10_000)
 CALLS = 100
+PLAYERS, QUICK = 1_000, 200
+"""Players that are measured, after as many who fill the pool."""
 
 
 def all_tanks(ticket: Ticket) -> Ticket:
@@ -50,6 +56,10 @@ WORLDS: dict[str, Callable[[Ticket], Ticket]] = {
 
 
 def run(setting: Setting) -> Iterator[Row]:
+    for players, limit in ((1, 5.0), (2, 5.0), (5, 5.0), (5, 50.0)):
+        values = (_a_player(players, limit, QUICK if setting.quick else PLAYERS),)
+        name = f"{players} against {players}, accepts {limit:g} points, widens: a player"
+        yield Row(name, values, "us")
     for waiting in POOLS[:2] if setting.quick else POOLS:
         for name, change in WORLDS.items():
             tickets = [change(ticket) for ticket in heroes(waiting + CHANGES, pause=0.05)]
@@ -80,6 +90,20 @@ def _burst(tickets: list[Ticket]) -> float:
             break
         drive.decide(drive.wake_at, fired=True)
     return 1e3 * max(drive.longest.values())
+
+
+def _a_player(players: int, limit: float, count: int) -> float:
+    """Return the microseconds that a player takes where 20 come a second."""
+    widening = Expansion(rate=limit / 10.0, max=10.0 * limit)
+    rule = Rule("spread", "rating", limit, expand=widening)
+    queue = Queue("main", Format((players, players)), (), (rule,))
+    given = islice(arrivals(SMALL, seed=7), 2 * count)
+    tickets = [accepted(number, arrival) for number, arrival in enumerate(given, 1)]
+    drive = MatcherDrive(parse_policy("greedy").matcher(queue, seed=1))
+    drive.feed(tickets[:count])
+    began = time.thread_time()
+    drive.feed(tickets[count:])
+    return 1e6 * (time.thread_time() - began) / count
 
 
 def _longest(tickets: list[Ticket], waiting: int) -> dict[str, tuple[float, ...]]:

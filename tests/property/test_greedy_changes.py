@@ -1,4 +1,4 @@
-"""`greedy` beside comparing all, and beside itself with a search for every pair.
+"""`greedy` beside comparing all, and beside itself without its short cuts.
 
 Players come, leave, change and come in fired instants.
 """
@@ -23,27 +23,25 @@ QUEUE = Queue("main", Format((1, 1)), (), (GROWING,), policy="greedy")
 
 
 class History:
-    """A matcher of duels, and all who wait in it."""
+    """A matcher, and all who wait in it."""
 
     def __init__(self, seed: int, queue: Queue = QUEUE, evaluations: int = EVALUATIONS_MIN) -> None:
         self.rng = random.Random(seed)
         self.matcher = Greedy(evaluations_max=evaluations).matcher(queue, seed=1)
         self.rules = Objective(queue).rules
         self.waiting: dict[str, Ticket] = {}
-        self.now, self.wake_at, self.made = 0.0, math.inf, 0
+        self.now, self.wake_at = 0.0, math.inf
         self.told: list[tuple[float, tuple[str, ...]]] = []
 
-    def legal_at(self, one: Ticket, two: Ticket) -> float:
-        return self.rules.ready_at([(each,) for each in sorted((one, two), key=_age)])
+    def legal_at(self, *tickets: Ticket) -> float:
+        return self.rules.ready_at([(each,) for each in sorted(tickets, key=_age)])
 
     def decide(self, at: float, *, fired: bool) -> None:
         self.now = at
         decision = self.matcher.decide(at, fired)
         self.wake_at = decision.wake_at
         for match in decision.matches:
-            one, two = [self.waiting.pop(each) for each in match.tickets]
-            assert self.legal_at(one, two) <= at
-            self.made += 1
+            assert self.legal_at(*[self.waiting.pop(each) for each in match.tickets]) <= at
             self.told.append((at, match.tickets))
 
     def new(self, sequence: int, at: float) -> Ticket:
@@ -87,7 +85,7 @@ def played(history: History, pause: float) -> History:
         history.enter(history.new(sequence, history.now))
         history.decide(history.now, fired=False)
     history.advance(history.now + 60.0)
-    assert history.made > 20
+    assert sum(len(tickets) for _, tickets in history.told) > 40
     return history
 
 
@@ -142,3 +140,31 @@ def test_pair_found_by_one_look_is_the_one_that_a_search_finds(
     assert looked.told == searched.told
     if len(rules) == 1 and not is_choosy:
         assert looked.matcher.evaluations < 0.6 * searched.matcher.evaluations
+
+
+@more
+@pytest.mark.parametrize("seed", range(extent(9, 90)))
+def test_group_found_from_the_least_wait_is_the_one_that_a_search_finds(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = drawn_rules(random.Random(seed))
+    form = Format(((2, 2), (4,), (1, 1, 1))[seed % 3])
+    queue, pause = Queue("main", form, (), rules), (0.05, 0.3)[seed % 2]
+    bounded = played(History(seed, queue, 1_000_000), pause)
+    with monkeypatch.context() as patch:
+        patch.setattr(SoonestGroup, "_filled_at", lambda *_: -math.inf)
+        searched = played(History(seed, queue, 1_000_000), pause)
+    assert bounded.told == searched.told
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_search_among_many_begins_at_the_least_wait(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule = Rule("spread", "rating", 20.0, expand=Expansion(rate=2.0, max=200.0))
+    queue = Queue("main", Format((5, 5)), (), (rule,))
+    bounded = played(History(seed, queue, 1_000_000), 0.3)
+    monkeypatch.setattr(SoonestGroup, "_filled_at", lambda *_: -math.inf)
+    searched = played(History(seed, queue, 1_000_000), 0.3)
+    assert bounded.told == searched.told
+    assert bounded.matcher.evaluations < 0.6 * searched.matcher.evaluations

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenmatch.criteria.base import Form
 from evenmatch.criteria.columns.pairs import (
@@ -92,6 +93,31 @@ class SetTable:
             at = np.maximum(at, _since(rule.counts_from, rule.waits(gaps), younger, older))
         return at
 
+    def filled_at(
+        self, anchor: Floats, others: Floats, sizes: NDArray[np.int64], needed: int
+    ) -> float:
+        """Return an instant before which no match of one ticket and others is legal.
+
+        Each rule on numbers is asked alone: the narrowest stretch of numbers that has the ticket
+        and enough players in it says how long they wait at the least.
+
+        Args:
+            anchor: The ticket's numbers of the first block.
+            others: Those of the others, shape (numbers, tickets).
+            sizes: Players of each of the others.
+            needed: How many players of the others the match has, 1 or more.
+
+        Complexity:
+            O(rules n log n) for n others.
+        """
+        at = float(anchor[0])
+        for number, each in enumerate(self._extents):
+            if each.counts_from == "younger" and not each.is_word:
+                rows = slice(2 + 2 * number, 4 + 2 * number)
+                high, low = _narrowest(anchor[rows], others[rows], sizes, needed)
+                at = max(at, float(anchor[0] + each.waits(high, low)[0]))
+        return at
+
 
 class CommonPlaces:
     """A rule that all players share a place: a region, or a word that all have.
@@ -156,7 +182,7 @@ class _Extent:
     def __init__(self, limit: RuleLimit, rules: Rules) -> None:
         rule = limit.rule
         self._limit = limit
-        self._is_word = limit.comparison.form is Form.WORD
+        self.is_word = limit.comparison.form is Form.WORD
         self._slack = PERCENTILE_SLACK if rule.unit == "percentile" else 0.0
         self._when: Callable[[Floats], Floats] = inverse_table(rule.limit, rule.expand)
         self._apart = limit.when(1.0)
@@ -164,7 +190,7 @@ class _Extent:
 
     def pair(self, ticket: Ticket) -> tuple[float, float]:
         """Return the largest value of a ticket and minus the least, or a word's code as both."""
-        if not self._is_word:
+        if not self.is_word:
             values = self._limit.values(ticket)
             return max(values), -min(values)
         name = self._limit.rule.attribute
@@ -176,10 +202,34 @@ class _Extent:
     def waits(self, high: Floats, low: Floats) -> Floats:
         """Return the wait that each set's gap needs."""
         gaps = np.asarray(high + low)
-        if self._is_word:
+        if self.is_word:
             return np.where(gaps > 0.0, self._apart, 0.0)
         gaps = np.maximum(gaps - self._slack, 0.0) if self._slack else gaps
         return self._when(gaps.ravel()).reshape(gaps.shape)
+
+
+def _narrowest(
+    anchor: Floats, others: Floats, sizes: NDArray[np.int64], needed: int
+) -> tuple[Floats, Floats]:
+    """Return the ends of the narrowest stretch that has a ticket and enough players in it.
+
+    Of each other ticket the number nearest to the ticket's own counts, so that the stretch is not
+    wider than any match. The second end has the opposite sign; both are infinite if there is none.
+    """
+    high, low = float(anchor[0]), -float(anchor[1])
+    points = np.where(others[0] < low, others[0], np.where(-others[1] > high, -others[1], low))
+    order = np.argsort(points, kind="stable")
+    points = points[order]
+    players = np.concatenate([[0], np.cumsum(sizes[order])])
+    first = np.arange(np.searchsorted(points, low) + 1)
+    ends = np.searchsorted(players, players[first] + needed)
+    first = first[ends < len(players)]
+    if not len(first):
+        return np.array([math.inf]), np.array([math.inf])
+    highs = np.maximum(points[ends[: len(first)] - 1], high)
+    lows = np.minimum(points[first], low)
+    best = int(np.argmin(highs - lows))
+    return highs[best : best + 1], -lows[best : best + 1]
 
 
 def _since(counts_from: str, waits: Floats, younger: Floats, older: Floats) -> Floats:

@@ -195,9 +195,11 @@ class SoonestGroup:
         early, _ = self._considered(around, at, place, limit, effort)
         if early is None:
             return None
+        early = max(early, self._filled_at(around, limit.allowed(at), effort))
         if not limit.allows(early):
             return None
-        # No group is legal before enough tickets may meet the anchor; most often one is just then.
+        # No group is legal before enough tickets may meet the anchor and, by each rule on numbers,
+        # each other; most often one is just then.
         best = yield from self._among(around, at, place, InstantLimit(early), effort)
         for _ in range(IMPROVEMENTS_MAX):
             if best is not None:
@@ -308,6 +310,15 @@ class SoonestGroup:
             return None, []
         early = float(at[there[chosen[needed - 1]]]) if needed else around.anchor.enqueued_at
         return early, there[chosen[:count]].tolist()
+
+    def _filled_at(self, around: _Around, fits: NDArray[np.bool_], effort: Effort) -> float:
+        """Return an instant before which no group of the anchor and of some others is legal."""
+        there = np.flatnonzero(fits)
+        sizes = np.array(self._seats.sizes)[around.kinds[there]]
+        effort.spend(PASS + len(there) // ORDERED_A_STEP)
+        numbers = self._table.rows([around.place, *there.tolist()])[0]
+        needed = self._k - around.anchor.size
+        return self._joint.filled_at(numbers[:, 0], numbers[:, 1:], sizes, needed)
 
     def _needed(self, around: _Around, line: Sequence[int], effort: Effort) -> int | None:
         before = self._seats.steps
