@@ -48,14 +48,14 @@ class Greedy(msgspec.Struct, frozen=True, kw_only=True):
         size, side and roles. Whether sizes, sides and roles fit is decided exactly: with the bits
         of one number for up to `seat_completion.BITS_MAX` ways to fill the seats, and with up to
         `team_packing.STATES_MAX` half-filled matches in larger formats. With rules, one pass over
-        columns compares a newcomer with all older tickets. In a duel this finds the partner, unless
-        there are rules of which columns do not tell. Otherwise a search for a match begins only if
-        enough of them may meet the newcomer, and at the instant before which no rule on numbers
-        allows any match. The search considers the `CONSIDERED_MAX` that may meet it soonest, judges
-        at most `SEATINGS_MAX` groups, and makes `evaluations_max` evaluations in all. It may then
-        miss the group that becomes legal first: the policy wakes up later than it could, never
-        earlier. The matches that it makes are still legal, and it searches again when a quarter of
-        those tickets have left.
+        columns compares a newcomer with all older tickets. In a duel this finds the partner, if
+        columns tell all about the rules and the pair may play on its sides. Otherwise a search for
+        a match begins only if enough of them may meet the newcomer; it looks first for a match that
+        is legal at the instant before which the rules on numbers allow none. The search considers
+        the `CONSIDERED_MAX` that may meet it soonest, judges at most `SEATINGS_MAX` groups, and
+        makes `evaluations_max` evaluations in all. It may then miss the group that becomes legal
+        first: the policy wakes up later than it could, never earlier. The matches that it makes are
+        still legal, and it searches again when a quarter of those tickets have left.
 
         A ticket that leaves or comes back costs as much as a newcomer. Timers that depend on a
         ticket that has left are computed again only when they are the next to fire. Work beyond

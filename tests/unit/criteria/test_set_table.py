@@ -1,4 +1,4 @@
-"""`SetTable.filled_at` beside trying all sets of tickets."""
+"""`SetTable.not_before` beside trying all sets of tickets."""
 
 import math
 from itertools import combinations
@@ -32,7 +32,7 @@ def looked_up(table: SetTable, anchor: Ticket, others: list[Ticket], needed: int
     rows = [table.row(ticket)[0] for ticket in (anchor, *others)]
     numbers = np.array(rows).T
     sizes = np.array([ticket.size for ticket in others])
-    return table.filled_at(numbers[:, 0], numbers[:, 1:], sizes, needed)
+    return table.not_before(numbers[:, 0], numbers[:, 1:], sizes, needed)
 
 
 def soonest(queue: Queue, anchor: Ticket, others: list[Ticket]) -> float:

@@ -93,7 +93,7 @@ class SetTable:
             at = np.maximum(at, _since(rule.counts_from, rule.waits(gaps), younger, older))
         return at
 
-    def filled_at(
+    def not_before(
         self, anchor: Floats, others: Floats, sizes: NDArray[np.int64], needed: int
     ) -> float:
         """Return an instant before which no match of one ticket and others is legal.

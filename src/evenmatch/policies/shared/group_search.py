@@ -85,7 +85,7 @@ class Group(NamedTuple):
     Args:
         ready_at: The instant.
         tickets: Of the match.
-        is_first: Whether it is known to be the first in order, too, once it is legal.
+        is_first: Whether it is known to be the first in order of all, too, once it is legal.
     """
 
     ready_at: float

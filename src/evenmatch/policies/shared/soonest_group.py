@@ -166,12 +166,12 @@ class SoonestGroup:
         effort: Effort,
         now: float = -math.inf,
     ) -> Group | None:
-        """Return the first pair of a duel, where one look tells; else it has to be searched for.
+        """Return the first pair of a duel; None where it has to be searched for.
 
         No pair is legal sooner than the columns say. So the one that they say is legal soonest, the
         longest waiting of several, is the first in order if it is legal just then.
         """
-        if not self._is_told_by_pairs or effort.groups_left <= 0 or not len(at):
+        if not self._is_told_by_pairs or around.is_cut or effort.groups_left <= 0 or not len(at):
             return None
         place = int(at.argmin())
         early = float(at[place])
@@ -183,8 +183,10 @@ class SoonestGroup:
         return Group(early, pair, is_first=True)
 
     def _around(self, anchor: Ticket, end: int, effort: Effort) -> _Around:
-        end = min(end, max(1, self._cells_max // self._table.width))
-        return _Around(self._table, self._joint, anchor, end, effort)
+        most = max(1, self._cells_max // self._table.width)
+        around = _Around(self._table, self._joint, anchor, min(end, most), effort)
+        around.is_cut = end > most
+        return around
 
     def _at_place(
         self, around: _Around, at: Floats, place: int | None, limit: InstantLimit, effort: Effort
@@ -195,11 +197,13 @@ class SoonestGroup:
         early, _ = self._considered(around, at, place, limit, effort)
         if early is None:
             return None
-        early = max(early, self._filled_at(around, limit.allowed(at), effort))
+        if effort.evaluations_left <= 0:
+            yield
+        early = max(early, self._not_before(around, limit.allowed(at), effort))
         if not limit.allows(early):
             return None
-        # No group is legal before enough tickets may meet the anchor and, by each rule on numbers,
-        # each other; most often one is just then.
+        # No group is legal before enough tickets may meet the anchor and, by each rule on numbers
+        # alone, each other; with one rule most often one is just then.
         best = yield from self._among(around, at, place, InstantLimit(early), effort)
         for _ in range(IMPROVEMENTS_MAX):
             if best is not None:
@@ -311,14 +315,17 @@ class SoonestGroup:
         early = float(at[there[chosen[needed - 1]]]) if needed else around.anchor.enqueued_at
         return early, there[chosen[:count]].tolist()
 
-    def _filled_at(self, around: _Around, fits: NDArray[np.bool_], effort: Effort) -> float:
+    def _not_before(self, around: _Around, fits: NDArray[np.bool_], effort: Effort) -> float:
         """Return an instant before which no group of the anchor and of some others is legal."""
+        needed = self._k - around.anchor.size
+        if not needed:
+            # It fills a match by itself.
+            return -math.inf
         there = np.flatnonzero(fits)
         sizes = np.array(self._seats.sizes)[around.kinds[there]]
         effort.spend(PASS + len(there) // ORDERED_A_STEP)
-        numbers = self._table.rows([around.place, *there.tolist()])[0]
-        needed = self._k - around.anchor.size
-        return self._joint.filled_at(numbers[:, 0], numbers[:, 1:], sizes, needed)
+        numbers = self._table.numbers
+        return self._joint.not_before(numbers[:, around.place], numbers[:, there], sizes, needed)
 
     def _needed(self, around: _Around, line: Sequence[int], effort: Effort) -> int | None:
         before = self._seats.steps
@@ -343,6 +350,8 @@ class _Around:
     ) -> None:
         before = table.steps
         self.table, self.joint, self.anchor = table, joint, anchor
+        self.is_cut = False
+        """Whether others stand behind `end` who belong to the search."""
         self.place = table.place(anchor)
         self.joined = table.joined(self.place, end)
         kinds = table.kinds(end)

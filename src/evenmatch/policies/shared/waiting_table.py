@@ -92,6 +92,11 @@ class WaitingTable:
         """Return the rows of some places; each block has shape (numbers, places)."""
         return [block[:, places] for block in self._blocks]
 
+    @property
+    def numbers(self) -> Floats:
+        """Return the first block of all places, shape (numbers, places)."""
+        return self._blocks[0]
+
     def column(self, block: int, number: int) -> Floats:
         """Return one number of a block for all places."""
         values: Floats = self._blocks[block][number]
