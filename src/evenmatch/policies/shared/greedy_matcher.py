@@ -23,6 +23,7 @@ from evenmatch.policies.shared.group_search import (
     GroupSearch,
     InstantLimit,
     Search,
+    age,
 )
 from evenmatch.policies.shared.soonest_group import CONSIDERED_MAX, SoonestGroup
 from evenmatch.policies.shared.timers import DueTimer, Timers
@@ -271,7 +272,7 @@ class GreedyMatcher(NoJobs):
         count = self._seats.filled_at(self._seats.start(self._kinds[ticket.sequence]), kinds)
         if not count:
             return None
-        youngest = max([ticket, others[count - 1]], key=_age)
+        youngest = max([ticket, others[count - 1]], key=age)
         older = self._candidates(youngest, False, effort)
         return (yield from self._by_age(youngest, older, effort))
 
@@ -436,7 +437,7 @@ class GreedyMatcher(NoJobs):
         effort.spend(seats.steps - before)
         if completed is None:
             return None
-        group = sorted([ticket, *[others[place] for place in completed.chosen]], key=_age)
+        group = sorted([ticket, *[others[place] for place in completed.chosen]], key=age)
         return Group(group[-1].enqueued_at, group)
 
     def _put_in_line(self, ticket: Ticket) -> None:
@@ -514,7 +515,3 @@ class TicketKinds:
         """Return the kinds that other seats give all tickets, by sequence."""
         now = {kind: seats.kind_of(ticket) for kind, ticket in self._one.items()}
         return {sequence: now[kind] for sequence, kind in self._kinds.items()}
-
-
-def _age(ticket: Ticket) -> Key:
-    return ticket.age_key

@@ -252,7 +252,7 @@ class GroupSearch:
             effort.gave_up = True
             return None
         scene.judged -= 1
-        group = sorted([scene.tickets[member] for member in members], key=_age)
+        group = sorted([scene.tickets[member] for member in members], key=age)
         ready_at = self.judge(group, effort, now)
         is_legal = ready_at < math.inf and scene.limit.allows(ready_at)
         return Group(ready_at, group) if is_legal else None
@@ -276,5 +276,6 @@ class GroupSearch:
         return known
 
 
-def _age(ticket: Ticket) -> tuple[float, int]:
+def age(ticket: Ticket) -> tuple[float, int]:
+    """Return what tickets of a group are in order by."""
     return ticket.age_key

@@ -21,6 +21,7 @@ from evenmatch.policies.shared.group_search import (
     GroupSearch,
     InstantLimit,
     Search,
+    age,
 )
 from evenmatch.policies.shared.waiting_table import CELLS_A_STEP, NOBODY, WaitingTable
 
@@ -169,7 +170,8 @@ class SoonestGroup:
         """Return the first pair of a duel; None where it has to be searched for.
 
         No pair is legal sooner than the columns say. So the one that they say is legal soonest, the
-        longest waiting of several, is the first in order if it is legal just then.
+        longest waiting of several, is the first in order if it is legal just then. `now` is the
+        present instant, -inf if the pair is one for later.
         """
         if not self._is_told_by_pairs or around.is_cut or effort.groups_left <= 0 or not len(at):
             return None
@@ -177,16 +179,14 @@ class SoonestGroup:
         early = float(at[place])
         if not limit.allows(early) or self._needed(around, [int(around.kinds[place])], effort) != 1:
             return None
-        pair = sorted([self._ticket(place), around.anchor], key=_age)
+        pair = sorted([self._ticket(place), around.anchor], key=age)
         if self._search.judge(pair, effort, now) != early:
             return None
         return Group(early, pair, is_first=True)
 
     def _around(self, anchor: Ticket, end: int, effort: Effort) -> _Around:
         most = max(1, self._cells_max // self._table.width)
-        around = _Around(self._table, self._joint, anchor, min(end, most), effort)
-        around.is_cut = end > most
-        return around
+        return _Around(self._table, self._joint, anchor, end, most, effort)
 
     def _at_place(
         self, around: _Around, at: Floats, place: int | None, limit: InstantLimit, effort: Effort
@@ -342,16 +342,23 @@ class _Around:
         joint: The rules' columns.
         anchor: The ticket.
         end: Only who stands before this place.
+        most: Only so many of them, the longest waiting.
         effort: Pays for the pass.
     """
 
     def __init__(
-        self, table: WaitingTable, joint: SetTable, anchor: Ticket, end: int, effort: Effort
+        self,
+        table: WaitingTable,
+        joint: SetTable,
+        anchor: Ticket,
+        end: int,
+        most: int,
+        effort: Effort,
     ) -> None:
         before = table.steps
         self.table, self.joint, self.anchor = table, joint, anchor
-        self.is_cut = False
-        """Whether others stand behind `end` who belong to the search."""
+        self.is_cut, end = end > most, min(end, most)
+        """Whether some are left out."""
         self.place = table.place(anchor)
         self.joined = table.joined(self.place, end)
         kinds = table.kinds(end)
@@ -377,10 +384,6 @@ class _Around:
         places = [int(place) for place in known[np.argsort(own[known], kind="stable")]]
         # Waiting may lift a rule on words, and then they need none in common.
         return [*places, None] if first.unknown < math.inf else places
-
-
-def _age(ticket: Ticket) -> tuple[float, int]:
-    return ticket.age_key
 
 
 def _ranks(kinds: NDArray[np.intp]) -> NDArray[np.intp]:
