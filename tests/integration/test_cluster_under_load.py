@@ -2,6 +2,7 @@
 
 Players of three groups create tickets through any node, repeat what may be repeated, and follow
 their tickets; others follow the feeds of matches, and go on at another node where a stream ends.
+One player waits from before the first fault to after the last, and then hears of a match.
 At the end the journal is read: every ticket that was acknowledged is in it once, and played once,
 and each feed told of each match once, in order.
 """
@@ -9,6 +10,7 @@ and each feed told of each match once, in order.
 import asyncio
 import http.client
 import json
+import math
 import os
 import random
 import signal
@@ -46,6 +48,9 @@ QUIET_SECONDS = 5.0
 """A stream that says nothing for so long is opened anew: its node may be asleep."""
 FOLLOWED_SHARE = 0.5
 """Share of the players who follow their ticket by a stream; the others look once."""
+PATIENT, PARTNER = "patient", "partner"
+"""Who waits through all faults, as no other player is near, until the partner comes at the end."""
+THEIR_RATING = 5_000.0
 
 
 class Crowd:
@@ -66,6 +71,7 @@ class Crowd:
         self._threads = [
             *(threading.Thread(target=self._play, args=(n,)) for n in range(PLAYERS_AT_ONCE)),
             *(threading.Thread(target=self._follow_feed, args=(name,)) for name in SHARDS),
+            threading.Thread(target=self._wait_patiently),
         ]
 
     def __enter__(self) -> "Crowd":
@@ -103,6 +109,20 @@ class Crowd:
         self.made[player] = reply.body["id"]
         return True
 
+    def _wait_patiently(self) -> None:
+        """Follow a ticket through all faults, over as many streams as it takes."""
+        rng = random.Random(PATIENT)
+        if self.create(rng, PATIENT, "duel", THEIR_RATING):
+            self._follow_ticket(rng, PATIENT, seconds=math.inf)
+
+    def end_the_patience(self) -> None:
+        """Let the patient player meet somebody, and wait until the stream tells of it."""
+        self.create(random.Random(PARTNER), PARTNER, "duel", THEIR_RATING)
+        wait_until(
+            lambda: self.faults or self.states.get(PATIENT) == "matched",
+            "the match of the player who waited",
+        )
+
     def _look(self, rng: random.Random, player: str) -> None:
         path = f"/v1/tickets/{self.made[player]}?wait=1"
         seen = self.persist(rng, "GET", path)
@@ -111,10 +131,12 @@ class Crowd:
         else:
             self._saw(player, seen.body["state"])
 
-    def _follow_ticket(self, rng: random.Random, player: str) -> None:
+    def _follow_ticket(self, rng: random.Random, player: str, seconds: float = 2.0) -> None:
         """Follow a ticket for a while, over as many streams as it takes."""
-        until, last = time.monotonic() + 2.0, 0
+        until, last = time.monotonic() + seconds, 0
         while time.monotonic() < until and self.states.get(player) != "matched":
+            if self._ended.is_set():
+                return
             for sequence, told in self._stream(
                 f"/v1/tickets/{self.made[player]}/events", rng, last
             ):
@@ -321,6 +343,7 @@ def test_nothing_is_lost_or_doubled_while_everything_dies_in_turn(tmp_path: Path
                 enough(crowd, 10)
             wait_until(lambda: finish(cluster, "a")[0] == 0, "the end of the upgrade")
             enough(crowd, 20)
+            crowd.end_the_patience()
             told = [each for name in "abc" for each in cluster.status(name)["shards"]]
             formats = {each["format"] for each in told if each["role"] == "answering"}
         accepted, matched, matches = asyncio.run(journalled(servers.url))
