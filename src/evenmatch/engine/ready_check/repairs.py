@@ -189,15 +189,20 @@ class Repairs:
             if pool is None:
                 continue
             rested = self._looked_at.get(match_id, -math.inf) + GO_ON
+            soonest = max(rested, self._turn_at, now)
             if place >= most:
-                self._look_soon(proposal, max(rested, self._turn_at, now))
+                self._look_soon(proposal, soonest)
                 continue
             self._offers += 1
+            is_alone = _free(proposal) == 1
+            # Where others have to join too, the look that comes as soon anyway sees the newcomers.
+            if not is_alone and now < soonest >= self._look_at.get(match_id, math.inf):
+                continue
             # Those of the proposal before, but for whom it has taken.
             if among is None or seats is not pool.columns.seats or not _all_wait(among, pool):
                 seats = pool.columns.seats
                 among = pool.columns.of([pool.tickets[key] for key in fresh if key in pool.tickets])
-            if _free(proposal) == 1:
+            if is_alone:
                 self._seek(proposal, pool, among)
             elif (at := self._helps_at(proposal, pool, among)) > now:
                 self._look_soon(proposal, at)

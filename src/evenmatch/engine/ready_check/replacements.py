@@ -144,6 +144,8 @@ def find_replacements(
     """
     early = _early(pool, vacancy, among, barred)
     possible = np.flatnonzero(early < math.inf)
+    if not len(possible) and not seen:
+        return ReplacementResult()
     order = possible[_by_likeness(pool, vacancy, among, possible)]
     ready = order[early[order] <= now].tolist()
     left = list(islice(_unseen(among.tickets, ready, seen), ASKED_MOST + 1))
@@ -184,8 +186,12 @@ def _early(pool: Pool, vacancy: Vacancy, among: TicketColumns, barred: Collectio
     """
     stayers, regions = vacancy.stayers, pool.columns.regions
     fits = among.sizes <= vacancy.free
-    if stayers is not None and not vacancy.bots:
-        fits &= stayers.leave_seats(among.kinds)
+    if stayers is not None:
+        if not vacancy.bots:
+            fits &= stayers.leave_seats(among.kinds)
+        if vacancy.quality_min is not None:
+            quality = pool.least_cost.of(stayers.extents[:, None], among.extents)[1]
+            fits &= quality >= vacancy.quality_min
     if not fits.any():
         return np.full(len(fits), math.inf)
     if stayers is None:
@@ -198,9 +204,6 @@ def _early(pool: Pool, vacancy: Vacancy, among: TicketColumns, barred: Collectio
                 stayers.regions, stayers.youngest, among.pairs[0], among.regions
             )
             np.maximum(early, ready_at, out=early)
-        if vacancy.quality_min is not None:
-            quality = pool.least_cost.of(stayers.extents[:, None], among.extents)[1]
-            early[quality < vacancy.quality_min] = math.inf
     early[~fits] = math.inf
     if barred or pool.held_until or pool.delayed_until:
         kept = [t.id in barred or pool.is_kept(t.id) for t in among.tickets]
