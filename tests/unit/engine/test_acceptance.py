@@ -395,6 +395,30 @@ class TestRepair:
             house.enter(18.5 + 0.1 * number, f"c{number}")
         assert all(each.open is None for each in house.engine.tables.proposals.values())
 
+    def test_newcomers_are_asked_once_before_the_look_that_sees_them_all(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked: list[float] = []
+        helps = repairs.helps_at
+
+        def count(*given: Any) -> Any:
+            asked.append(given[3])
+            return helps(*given)
+
+        monkeypatch.setattr(repairs, "helps_at", count)
+        house = House(checked(3, 3))
+        house.enter(1.0, *"abcdef")
+        house.accept(2.0, 1, 2, 3, 4)
+        for ticket in (5, 6):
+            house.decline(3.0, ticket)
+        # Two seats are free, and the last look at all who wait was just now.
+        for number in range(2):
+            assert not only(house.enter(3.01 + 0.01 * number, f"g{number}"), Repaired)
+        assert asked == [3.01]
+
+        (repaired,) = only(house.pass_to(3.0 + GO_ON + LOOK_GAP), Repaired)
+        assert repaired.joined == ("s0-7", "s0-8")  # type: ignore[attr-defined]
+
     def test_looks_of_many_repairs_take_turns(self, monkeypatch: pytest.MonkeyPatch) -> None:
         looks: dict[str, int] = {}
         find = repairs.find_replacements
