@@ -4,11 +4,15 @@ import math
 
 import pytest
 
+from evenmatch.engine.engine import Engine
+from evenmatch.model.events import Matched
+from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Criterion, Format, Queue, Rule
-from evenmatch.model.ticket import Ticket
+from evenmatch.model.ticket import NewTicket, Player, Ticket, Value
 from evenmatch.policies.base import NOTHING, Decision, JobResult
 from evenmatch.policies.greedy import Greedy, GreedyMatcher
+from evenmatch.policies.registry import parse_policy
 from evenmatch.policies.shared.greedy_matcher import SEATINGS_MAX
 from evenmatch.policies.shared.group_search import Search
 from evenmatch.policies.shared.soonest_group import SoonestGroup
@@ -42,6 +46,36 @@ def test_two_players_meet_as_soon_as_both_are_there() -> None:
 
     assert groups(decision) == [("a", "b")]
     assert decision.wake_at == math.inf
+
+
+@pytest.mark.parametrize(
+    ("shared", "one", "other"),
+    [
+        (Rule("overlap", "langs"), {"langs": ("en",)}, {"langs": ("fr",)}),
+        (
+            Rule("latency", "latency", 100.0, pairs="region"),
+            {"latency": {"eu": 20.0}},
+            {"latency": {"us": 20.0}},
+        ),
+    ],
+)
+def test_parties_that_share_no_place_wait_and_hold_up_nobody(
+    shared: Rule, one: dict[str, Value], other: dict[str, Value]
+) -> None:
+    engine = Engine(lambda each: parse_policy(each.policy))
+    given = Queue("main", Format((2, 2)), (), (shared,), policy="greedy")
+    engine.step(Configure(0.0, (given,)))
+    for number in range(3):
+        pair = Player(f"a{number}", None, one), Player(f"b{number}", None, other)
+        engine.step(Enqueue(1.0 + number, (NewTicket(pair),)))
+    assert len(engine.tables.waiting) == 3
+    assert not engine.faults
+    others = tuple(NewTicket((Player(name, None, one),)) for name in "cdef")
+    events = engine.step(Enqueue(9.0, others)).events
+
+    assert [each.match.tickets for each in events if isinstance(each, Matched)] == [
+        ("s0-4", "s0-5", "s0-6", "s0-7")
+    ]
 
 
 def test_same_question_twice_gets_nothing_the_second_time() -> None:

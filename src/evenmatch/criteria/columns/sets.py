@@ -89,7 +89,11 @@ class SetTable:
             at = np.maximum(at, _since(each.counts_from, waits, younger, older))
         for number, rule in enumerate(self.places):
             block = joined[1 + number]
-            gaps = block[place] if place is not None and number == 0 else block.min(axis=0)
+            if place is not None and number == 0:
+                gaps = block[place]
+            else:
+                # There is no place at all before somebody comes who knows one.
+                gaps = block.min(axis=0, initial=rule.unknown)
             at = np.maximum(at, _since(rule.counts_from, rule.waits(gaps), younger, older))
         return at
 
