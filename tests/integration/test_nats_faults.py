@@ -4,6 +4,7 @@ import asyncio
 import os
 import socket
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import aclosing
 
 import msgspec
 import nats
@@ -174,6 +175,24 @@ def test_who_reads_on_does_not_search_the_log_again(
         assert await stored(journal, 62) == [62]
         assert asked == 5
         assert await stored(journal, 31) == list(range(31, 63))
+        await journal.close()
+
+    asyncio.run(main())
+
+
+def test_readers_leave_no_consumer_at_the_server(nats_server: NatsServer, name: str) -> None:
+    async def main() -> None:
+        journal = NatsJournal(nats_server.url, name=name)
+        epoch = await journal.lease("main", "one", 60.0)
+        await journal.append("main", "one", epoch, 1, sample_records(1, 3))
+        for _ in range(20):
+            assert await stored(journal) == [1, 2, 3]
+            # One that stops amid the log.
+            async with aclosing(journal.read("main", 1)) as entries:
+                await anext(entries)
+        # What was published before a question is read before it.
+        told = await journal._link._api(f"STREAM.INFO.{journal._link.log}", {})
+        assert told["state"]["consumer_count"] <= 1
         await journal.close()
 
     asyncio.run(main())

@@ -220,9 +220,11 @@ class NatsLink:
                     left -= 1
                     yield NatsMessage(message.metadata.sequence.stream, message.data)
         finally:
-            # The server forgets a consumer that nobody asks any more; this only is sooner.
             if not client.is_closed:
                 await self._guarded(connection, consumer.unsubscribe(), self._timeout)
+                # The driver has put the consumer's name there.
+                ended = self._end_consumer(client, stream, config.name)
+                await self._guarded(connection, ended, self._timeout)
 
     async def purge(self, stream: str, subject: str, before: int | None = None) -> None:
         """Delete the messages of a subject, or those before a sequence."""
@@ -377,6 +379,14 @@ class NatsLink:
             # Somebody else may have made it since we looked.
             if made.get("error", {}).get("err_code") != IN_USE:
                 self._check(made)
+
+    async def _end_consumer(self, client: Client, stream: str, name: str | None) -> None:
+        """Tell the server to forget a consumer, which it else keeps until it rests for long.
+
+        It takes no more than so many for a stream, 1,000 by default. Nobody waits for its answer:
+        an account that may not delete consumers gets none.
+        """
+        await client.publish(f"$JS.API.CONSUMER.DELETE.{stream}.{name}")
 
     async def _ask(self, client: Client, name: str, asked: Mapping[str, object]) -> dict[str, Any]:
         message = await client.request(
