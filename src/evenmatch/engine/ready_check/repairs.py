@@ -194,15 +194,15 @@ class Repairs:
                 self._look_soon(proposal, soonest)
                 continue
             self._offers += 1
-            is_alone = _free(proposal) == 1
+            is_last_seat = _free(proposal) == 1
             # Where others have to join too, the look that comes as soon anyway sees the newcomers.
-            if not is_alone and now < soonest >= self._look_at.get(match_id, math.inf):
+            if not is_last_seat and now < soonest >= self._look_at.get(match_id, math.inf):
                 continue
             # Those of the proposal before, but for whom it has taken.
             if among is None or seats is not pool.columns.seats or not _all_wait(among, pool):
                 seats = pool.columns.seats
                 among = pool.columns.of([pool.tickets[key] for key in fresh if key in pool.tickets])
-            if is_alone:
+            if is_last_seat:
                 self._seek(proposal, pool, among)
             elif (at := self._helps_at(proposal, pool, among)) > now:
                 self._look_soon(proposal, at)
