@@ -529,6 +529,36 @@ class TestPriority:
         assert (house.state(3), house.state(4)) == ("matched", "matched")
         assert fills(house.enter(4.0, "g"))
 
+    def test_low_looks_at_those_of_whom_the_policy_had_something_in_mind(self) -> None:
+        spread = Rule("spread", "rating", 100.0, expand=Expansion(rate=10.0))
+        house = House(filled(1, 1, rules=(spread,)))
+        house.enter(0.5, new_ticket("a", 1500), new_ticket("b", 1500))
+        house.open(1.0, "b", priority="low", lease=300.0)
+        # The policy plans that x and y meet at 12 s, and y gives up before.
+        assert not fills(house.enter(2.0, new_ticket("x", 1500), new_ticket("y", 1700)))
+        house.pass_to(2.5)
+        assert house.state(3) == "waiting"
+        events = house.hand(Cancel(3.0, "s0-4"))
+        assert [match.tickets for match in fills(events)] == [("s0-3",)]
+
+    def test_low_looks_when_the_policy_has_decided_some_at_a_time(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("evenmatch.engine.backfill.search.LOOKS_MOST", 1)
+        spread = Rule("spread", "rating", 100.0, expand=Expansion(rate=10.0))
+        house = House(filled(1, 1, rules=(spread,)))
+        house.enter(0.0, new_ticket("a", 1800), new_ticket("b", 1800))
+        house.enter(0.0, new_ticket("c", 2000), new_ticket("d", 2000))
+        for match, left in (("s0-m1", "b"), ("s0-m2", "d")):
+            house.hand(Open(0.0, match, 0, (left,), priority="low", lease=300.0))
+        # The policy plans that u and v meet at 6 s; w and x are left over then.
+        ratings = {"u": 1500, "v": 1650, "w": 1800, "x": 2000}
+        house.enter(1.0, *[new_ticket(name, rating) for name, rating in ratings.items()])
+        assert not fills(house.pass_to(5.9))
+        events = house.pass_to(30.0)
+        joined = [(match.at, match.tickets, match.extends) for match in fills(events)]
+        assert joined == [(6.0, ("s0-7",), "s0-m1"), (6.25, ("s0-8",), "s0-m2")]
+
     def test_normal_gives_the_better_of_the_two(self) -> None:
         near, far = (1500, 1510), (1500, 1900)
         for (one, two), wanted in ((near, 0), (far, 1)):

@@ -305,6 +305,30 @@ def test_imbalance_rule_looks_for_the_division_that_it_allows() -> None:
     assert groups(decision) == [("t1", "t2", "t3", "t4")]
 
 
+@pytest.mark.parametrize("pings", [{"eu": 20.0}, {"eu": 20.0, "us": 25.0}])
+def test_division_is_sought_until_it_is_found_where_either_may_accept_a_place(
+    pings: dict[str, float],
+) -> None:
+    rules = (
+        Rule("latency", "latency", 100.0, pairs="region", accept="either"),
+        Rule("imbalance", "rating", 10.0),
+    )
+    at_work = matcher(Queue(format=Format((2, 2), party_sizes=(1,)), rules=rules))
+    ratings = (100_000, 300_000, 1000, 2000, 1500, 1500)
+
+    decision = enter(
+        at_work,
+        *(ticket(f"t{i}", r, sequence=i, latency=pings) for i, r in enumerate(ratings)),
+    )
+
+    while decision.wake_at < math.inf:
+        # The turn did not suffice.
+        decision = at_work.decide(decision.wake_at, fired=True)
+
+    # Only 1000 and 2000 against the two 1500 are even, which no column tells.
+    assert groups(decision) == [("t2", "t3", "t4", "t5")]
+
+
 def test_of_several_sets_the_one_that_is_legal_first_sets_the_timer() -> None:
     at_work = matcher(queue("main", 1, 1, 1, rules=(rule(limit=0, rate=1.0),)))
 

@@ -264,9 +264,26 @@ class OpenMatchTable:
         self.owed_since[row] = min(self.owed_since[row], now)
         self.look_soon(match_id, self._next_turn(now))
 
-    def put_off(self, later: float) -> None:
-        """Postpone the looks of matches that were due and had no turn."""
-        rows = np.flatnonzero(self.is_due)
+    def owe(self, rows: Rows, now: float) -> None:
+        """Let matches look as soon as they may."""
+        self.is_due[rows] = True
+        self.owed_since[rows] = np.minimum(self.owed_since[rows], now)
+
+    def defer(self, priority: Priority, most: int, now: float) -> None:
+        """Let all of a priority but the most overdue ones wait for the next turn."""
+        _, rows = self.of(priority)
+        rows = rows[self.is_due[rows]]
+        rest = rows[np.argsort(self.owed_since[rows], kind="stable")][most:]
+        if len(rest):
+            self.is_due[rest] = False
+            self.look_at[rest] = np.minimum(self.look_at[rest], self._next_turn(now))
+
+    def put_off(self, later: float, *, but: Priority | None = None) -> None:
+        """Postpone the looks of matches that were due and had no turn, except one priority's."""
+        is_late = self.is_due.copy()
+        if but is not None:
+            is_late[self.of(but)[1]] = False
+        rows = np.flatnonzero(is_late)
         self.look_at[rows] = np.minimum(self.look_at[rows], later)
         self.is_due[rows] = False
 

@@ -16,7 +16,7 @@ the first may join, it goes on with the others at its next turn, until it has se
   seat in a running match is to those who could take it; cost that a newcomer adds, less what the
   waiting of tickets and seats has cost. Tickets that lose their match wait on.
 - `low`: a running match gets who is left over: when the policy has nothing in mind, or has just
-  decided at an instant of its own.
+  decided at an instant of its own. Until then it owes whoever enters a look.
 
 Where the queue has a ready-check, newcomers are asked before they join; until they have answered,
 the match looks for nobody else.
@@ -203,14 +203,17 @@ class BackfillSearch:
 
     def after(self, pool: Pool, *, fired: bool) -> None:
         """Fill matches with tickets that the policy has left waiting."""
-        if pool.name not in self._tables:
-            return
-        self._fill(pool, "normal")
-        if fired or pool.wake_at == math.inf:
-            self._fill(pool, "low")
         if (table := self._tables.get(pool.name)) is None:
             return
-        table.put_off(self._scheduler.now + LOOK_AGAIN)
+        self._fill(pool, "normal")
+        if is_left_over := fired or pool.wake_at == math.inf:
+            table.defer("low", LOOKS_MOST, self._scheduler.now)
+            self._fill(pool, "low")
+        if pool.name not in self._tables:
+            return
+        if not is_left_over:
+            self._owe(pool, table, "low")
+        table.put_off(self._scheduler.now + LOOK_AGAIN, but=None if is_left_over else "low")
         arrived = self._arrived.get(pool.name, {})
         self._arrived[pool.name] = dict.fromkeys(each for each in arrived if pool.is_kept(each))
 
@@ -257,8 +260,7 @@ class BackfillSearch:
         if pool.fault is not None or table is None:
             return
         ids, rows = table.of(priority)
-        arrived = self._arrived.get(pool.name, ())
-        newcomers = [pool.tickets[i] for i in arrived if i in pool.tickets and not pool.is_kept(i)]
+        newcomers = self._newcomers(pool)
         is_due = table.is_due[rows]
         if not (newcomers and ids) and not is_due.any():
             return
@@ -287,6 +289,18 @@ class BackfillSearch:
         first_at[is_due] = math.inf
         for place in np.flatnonzero(first_at < table.look_at[rows]).tolist():
             self._hope(table, ids[place], newcomers, ready[:, place])
+
+    def _newcomers(self, pool: Pool) -> list[Ticket]:
+        arrived = self._arrived.get(pool.name, ())
+        return [pool.tickets[i] for i in arrived if i in pool.tickets and not pool.is_kept(i)]
+
+    def _owe(self, pool: Pool, table: OpenMatchTable, priority: Priority) -> None:
+        """Let matches that may not take newcomers yet look at all who wait as soon as they may."""
+        _, rows = table.of(priority)
+        newcomers = self._newcomers(pool) if len(rows) else []
+        if newcomers:
+            may_join = (table.ready_at(newcomers, rows) < math.inf).any(axis=0)
+            table.owe(rows[may_join], self._scheduler.now)
 
     def _still_open(self, pool: Pool, match_id: str) -> Opening | None:
         """Return the free seats of a match; None, and it is closed, if it is over meanwhile."""

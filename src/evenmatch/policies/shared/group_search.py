@@ -49,6 +49,8 @@ class Effort:
         groups_left: Groups that it may still judge.
         gave_up: Whether it has stopped before it had looked at everything.
         evaluations_spent: Evaluations spent.
+        judgements: By the present instant and the tickets, from when a group is legal: the same one
+            may be met again at another place.
     """
 
     evaluations_left: int
@@ -56,6 +58,7 @@ class Effort:
     groups_left: int
     gave_up: bool = False
     evaluations_spent: int = 0
+    judgements: dict[tuple[float, tuple[int, ...]], float] = field(default_factory=dict)
 
     def spend(self, count: int) -> None:
         """Note evaluations."""
@@ -248,12 +251,15 @@ class GroupSearch:
                 for two in members[at + 1 :]
             ):
                 return None
-        if effort.groups_left <= 0 or scene.judged <= 0:
-            effort.gave_up = True
-            return None
-        scene.judged -= 1
         group = sorted([scene.tickets[member] for member in members], key=age)
-        ready_at = self.judge(group, effort, now)
+        about = now, tuple([ticket.sequence for ticket in group])
+        ready_at = effort.judgements.get(about)
+        if ready_at is None:
+            if effort.groups_left <= 0 or scene.judged <= 0:
+                effort.gave_up = True
+                return None
+            scene.judged -= 1
+            ready_at = effort.judgements[about] = self.judge(group, effort, now)
         is_legal = ready_at < math.inf and scene.limit.allows(ready_at)
         return Group(ready_at, group) if is_legal else None
 

@@ -13,6 +13,7 @@ from evenmatch.criteria.scales import Floats
 from evenmatch.criteria.seat_completion import SeatCompletion
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.shared.group_search import (
+    JUDGED_MAX,
     PAIR,
     PASS,
     Effort,
@@ -32,7 +33,10 @@ QUOTA = 4
 IMPROVEMENTS_MAX = 32
 """Groups tried for one ticket, each legal sooner than the one before."""
 PLACED_MAX = 4
-"""Groups judged for one place and limit where columns do not tell whether they may play there."""
+"""Groups judged for one place and limit where columns do not tell whether they may play there.
+
+Where no place comes to a match so, all are gone through again, as long as the effort lasts.
+"""
 ANSWERS_MAX = 4_096
 """Answers to which kinds fill a match that are remembered."""
 ORDERED_A_STEP = 16
@@ -92,14 +96,10 @@ class SoonestGroup:
     def placed(self, anchor: Ticket, end: int, limit: InstantLimit, effort: Effort) -> Search:
         """Return a group legal by a limit, at the first place that has one; see `by`."""
         around = self._around(anchor, end, effort)
-        for place in around.places():
-            if effort.evaluations_left <= 0:
-                yield
-            at = around.ready_at(effort, place)
-            group = yield from self._among(around, at, place, limit, effort, limit.at, by_age=True)
-            if group is not None or effort.total <= 0:
-                return group
-        return None
+        group = yield from self._first_placed(around, limit, effort)
+        if group is None and around.is_to_go_on(effort):
+            group = yield from self._first_placed(around, limit, effort)
+        return group
 
     def soonest(self, anchor: Ticket, end: int, effort: Effort) -> Search:
         """Return the group that is legal soonest; None if none ever is, or none was found.
@@ -116,20 +116,9 @@ class SoonestGroup:
             return pair
         if not self._may_fill(around, at < math.inf, effort):
             return None
-        best: Group | None = None
-        for place in around.places():
-            if effort.evaluations_left <= 0:
-                yield
-            limit = InstantLimit(math.inf if best is None else best.ready_at, False)
-            at = around.ready_at(effort, place)
-            if not self._may_fill(around, limit.allowed(at), effort):
-                continue
-            group = yield from self._at_place(around, at, place, limit, effort)
-            if group is not None:
-                best = group
-            if effort.total <= 0:
-                effort.gave_up = True
-                break
+        best = yield from self._soonest_placed(around, effort)
+        if best is None and around.is_to_go_on(effort):
+            best = yield from self._soonest_placed(around, effort)
         return best
 
     def with_youngest(self, anchor: Ticket, now: float, effort: Effort) -> Search:
@@ -187,6 +176,35 @@ class SoonestGroup:
     def _around(self, anchor: Ticket, end: int, effort: Effort) -> _Around:
         most = max(1, self._cells_max // self._table.width)
         return _Around(self._table, self._joint, anchor, end, most, effort)
+
+    def _first_placed(self, around: _Around, limit: InstantLimit, effort: Effort) -> Search:
+        """Return a group legal by a limit at the first place that has one."""
+        for place in around.places():
+            if effort.evaluations_left <= 0:
+                yield
+            at = around.ready_at(effort, place)
+            group = yield from self._among(around, at, place, limit, effort, limit.at, by_age=True)
+            if group is not None or effort.total <= 0:
+                return group
+        return None
+
+    def _soonest_placed(self, around: _Around, effort: Effort) -> Search:
+        """Return the group that is legal soonest of all places."""
+        best: Group | None = None
+        for place in around.places():
+            if effort.evaluations_left <= 0:
+                yield
+            limit = InstantLimit(math.inf if best is None else best.ready_at, False)
+            at = around.ready_at(effort, place)
+            if not self._may_fill(around, limit.allowed(at), effort):
+                continue
+            group = yield from self._at_place(around, at, place, limit, effort)
+            if group is not None:
+                best = group
+            if effort.total <= 0:
+                effort.gave_up = True
+                break
+        return best
 
     def _at_place(
         self, around: _Around, at: Floats, place: int | None, limit: InstantLimit, effort: Effort
@@ -252,8 +270,7 @@ class SoonestGroup:
         scene = GroupCandidates(
             [around.anchor, *tickets], kinds, self._table.rows(everyone), place, limit
         )
-        if any(each.counts_from == "nobody" for each in self._joint.places):
-            scene.judged = PLACED_MAX
+        scene.judged = around.judged
         effort.spend(PASS)
         if effort.evaluations_left <= 0:
             yield
@@ -359,6 +376,9 @@ class _Around:
         self.table, self.joint, self.anchor = table, joint, anchor
         self.is_cut, end = end > most, min(end, most)
         """Whether some are left out."""
+        is_told = all(each.counts_from != "nobody" for each in joint.places)
+        self.judged = JUDGED_MAX if is_told else PLACED_MAX
+        """Groups judged for one place and limit."""
         self.place = table.place(anchor)
         self.joined = table.joined(self.place, end)
         kinds = table.kinds(end)
@@ -374,6 +394,13 @@ class _Around:
         effort.spend(PASS + sum(block.size for block in self.joined) // CELLS_A_STEP)
         at = self.joint.ready_at(self.joined, place)
         return np.where(self.is_there, at, math.inf)
+
+    def is_to_go_on(self, effort: Effort) -> bool:
+        """Judge more groups from now on; return whether some were left out, and effort is left."""
+        if self.judged == JUDGED_MAX or not effort.gave_up or effort.total <= 0:
+            return False
+        self.judged, effort.gave_up = JUDGED_MAX, False
+        return True
 
     def places(self) -> Sequence[int | None]:
         """Return the places at which the ticket may meet others, the best first."""

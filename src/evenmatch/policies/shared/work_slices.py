@@ -134,6 +134,7 @@ class WorkSlices:
             self._effort = Effort(0, self._total, self._judged)
         effort = self._effort
         if self._search is None:
+            effort.judgements.clear()
             self._search = make(effort)
         before, effort.evaluations_left = effort.evaluations_spent, self.evaluations_left
         try:
