@@ -100,6 +100,13 @@ class NodeAnswer(msgspec.Struct, frozen=True):
     shards: tuple[ShardAnswer, ...] = ()
     format: int | None = None
     owns_as: str = ""
+    configured: str = ""
+    problem: str = ""
+
+    @property
+    def config(self) -> str:
+        """Return the digest of its CONFIG, by which nodes of one version can be compared."""
+        return self.configured.partition(":")[2]
 
 
 def cluster(
@@ -113,8 +120,8 @@ def cluster(
 
     `status` says which node answers for each shard, and the record format in which that node
     writes. If none does, it shows the node that the others name, and whether it was reached. The
-    exit code is 0 if exactly one node answers for each shard and all nodes that were
-    reached agree on it; otherwise it is 1.
+    exit code is 0 if exactly one node answers for each shard, all nodes that were reached agree on
+    it, and all of one version run the same CONFIG at addresses of their own; otherwise it is 1.
 
     `finish-upgrade` switches all shards to the newest record format, through the first node that
     you name, and then shows the status. Until you run it, the nodes write the older format, which
@@ -145,23 +152,61 @@ def cluster(
         return 1
     answers = [_asked(node, headers) for node in nodes]
     shards = shard_states(answers)
-    is_well = bool(shards) and all(each.ok for each in shards)
+    problems = problems_of(answers)
+    is_well = bool(shards) and all(each.ok for each in shards) and not problems
     if action == FINISH:
         # Nodes that are not named here may answer for some: of these nothing is known.
         newest = max((each.format or 0 for each in answers), default=0)
         is_well = all((each.format or newest) == newest for each in shards)
     if json:
-        found = {"nodes": answers, "shards": shards, "ok": is_well}
+        found = {"nodes": answers, "shards": shards, "problems": problems, "ok": is_well}
         print(msgspec.json.encode(found).decode())
     else:
         _show(answers, shards)
+        for problem in problems:
+            print(problem, file=sys.stderr)
     return 0 if is_well else 1
+
+
+def problems_of(answers: list[NodeAnswer]) -> list[str]:
+    """Return in sentences what keeps nodes from taking part, or apart from each other."""
+    nodes = _reached(answers)
+    found = [f"{each.node}: {each.problem}" for each in nodes.values() if each.problem]
+    # Each version has its own way of telling a CONFIG from others.
+    configs: dict[str, dict[str, list[str]]] = {}
+    places: dict[str, list[str]] = {}
+    for owner, node in nodes.items():
+        version, _, digest = node.configured.partition(":")
+        if digest:
+            configs.setdefault(version, {}).setdefault(digest, []).append(node.node)
+        if "@" in owner:
+            places.setdefault(owner.rpartition("@")[2], []).append(node.node)
+    for by_digest in configs.values():
+        if len(by_digest) > 1:
+            groups = "; ".join(
+                f"{', '.join(who)}: {digest[:8]}" for digest, who in by_digest.items()
+            )
+            found.append(
+                f"Nodes run different CONFIGs, so players are answered by different rules "
+                f"({groups}): give all the same, and restart those that have another."
+            )
+    found += [
+        f"Several nodes have the address {place}: {', '.join(who)}. Give each a --node-address of "
+        f"its own."
+        for place, who in places.items()
+        if len(who) > 1
+    ]
+    return found
+
+
+def _reached(answers: list[NodeAnswer]) -> dict[str, NodeAnswer]:
+    """Return the nodes that answered, each once: one may be asked under several addresses."""
+    return {each.owns_as or each.node: each for each in answers if not each.why}
 
 
 def shard_states(answers: list[NodeAnswer]) -> list[ShardState]:
     """Return the state of each shard that any node knows."""
-    # One node may be asked under several addresses.
-    nodes = {each.owns_as or each.node: each for each in answers if not each.why}
+    nodes = _reached(answers)
     said: dict[tuple[str, str], list[tuple[NodeAnswer, ShardAnswer]]] = {}
     for node in nodes.values():
         for shard in node.shards:
@@ -268,7 +313,12 @@ def _show(answers: list[NodeAnswer], shards: list[ShardState]) -> None:
 
     out = console()
     table = Table(
-        Column("asked at", overflow="fold"), "node", "does", "answers for", "knows format"
+        Column("asked at", overflow="fold"),
+        "node",
+        "does",
+        "answers for",
+        "knows format",
+        "CONFIG",
     )
     for each in answers:
         role = each.role.replace("_", " ")
@@ -276,7 +326,7 @@ def _show(answers: list[NodeAnswer], shards: list[ShardState]) -> None:
             role = f"{SILENT[each.role]}: {each.why}"
         own = [_name(one.tenant, one.shard) for one in each.shards if one.role == "answering"]
         number = "" if each.why else str(each.format or "not said")
-        table.add_row(each.at, each.node, role, ", ".join(own), number)
+        table.add_row(each.at, each.node, role, ", ".join(own), number, each.config[:8])
     out.print(table)
     table = Table(
         "shard",

@@ -10,7 +10,7 @@ from typing import ClassVar
 import msgspec
 import pytest
 
-from evenmatch.cli.cluster import NodeAnswer, ShardAnswer, shard_states
+from evenmatch.cli.cluster import NodeAnswer, ShardAnswer, problems_of, shard_states
 from evenmatch.cli.main import main
 from evenmatch.engine.records import FORMAT
 
@@ -124,6 +124,26 @@ def test_node_that_is_asked_twice_is_one() -> None:
     assert [each.ok for each in shard_states([one, other])] == [False]
 
 
+def test_nodes_that_differ_are_named() -> None:
+    def answer(name: str, configured: str, *, at: str = "", problem: str = "") -> NodeAnswer:
+        owner = f"{name}/1@{at or name}:1"
+        return NodeAnswer(node=name, owns_as=owner, configured=configured, problem=problem)
+
+    one, two = answer("a", "1.0:abc"), answer("b", "1.0:abc")
+    # Versions differ in how they tell a CONFIG, and the oldest say nothing of it.
+    newer, older = answer("c", "1.1:def"), answer("d", "")
+    assert problems_of([one, two, newer, older]) == []
+    (why,) = problems_of([one, two, answer("e", "1.0:0123456789")])
+    assert "(a, b: abc; e: 01234567)" in why
+    (why,) = problems_of([one, answer("f", "1.0:abc", at="a")])
+    assert why.startswith("Several nodes have the address a:1: a, f.")
+    assert problems_of([one, answer("g", "1.0:abc", problem="it has another key")]) == [
+        "g: it has another key"
+    ]
+    # One that is asked twice is one.
+    assert problems_of([one, one]) == []
+
+
 def test_cluster_says_what_it_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     key = tmp_path / "key"
     key.write_text("0123456789abcdef")
@@ -151,12 +171,14 @@ class PlayedNode(BaseHTTPRequestHandler):
     """Whether it has another key."""
     has_other = False
     """Whether it knows a shard for which another node answers."""
+    problem = ""
 
     def do_GET(self) -> None:
         shard = {"shard": "s0", "role": "answering", "owner": "a", "format": self.shard_format}
         told = {"node": "a", "role": "answering", "owner": "a", "format": self.node_format}
         other = {"shard": "s0.x", "role": "standing_by", "owner": "b", "address": "h:2"}
         shards = [shard, other] if self.has_other else [shard]
+        told["problem"] = self.problem
         answer = json.dumps({**told, "shards": shards}).encode()
         refusal = b'{"error":"other_cluster","message":"another cluster key"}'
         self._answer(*((503, refusal) if self.is_foreign else (200, answer)))
@@ -219,6 +241,18 @@ def test_one_address_shows_the_owners_that_its_node_knows(
     assert "nobody" not in out
     assert "b (not" in out
     assert main(["cluster", "status", *played]) == 1
+
+
+def test_status_fails_where_a_node_keeps_away_from_shards(
+    played: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["cluster", "status", *played]) == 0
+    monkeypatch.setattr(PlayedNode, "problem", "its address is taken")
+    assert main(["cluster", "status", *played]) == 1
+    assert "a: its address is taken" in capsys.readouterr().err
+    assert main(["cluster", "status", *played, "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["ok"], told["problems"]) == (False, ["a: its address is taken"])
 
 
 def test_node_with_another_key_was_reached(

@@ -23,7 +23,7 @@ from evenmatch.server.cluster.ask_shards import Serve, whole_answer
 from evenmatch.server.cluster.direct_routing import DirectRouter, FrameResponder, _Whole, hand_in
 from evenmatch.server.cluster.forwarding import FORWARDED
 from evenmatch.server.cluster.frames import AnswerFrame, RequestFrame
-from evenmatch.server.cluster.greetings import ADDRESS_CHECKS, digest_of
+from evenmatch.server.cluster.greetings import digest_of
 from evenmatch.server.cluster.handover import Handover
 from evenmatch.server.cluster.identity import NodeIdentity
 from evenmatch.server.cluster.node import GamePlan, Node
@@ -924,35 +924,3 @@ def test_node_of_the_same_name_is_named_once(monkeypatch: pytest.MonkeyPatch) ->
     with_node(scene)
     assert told.getvalue().count("node_name_is_taken") == 1
     assert "127.0.0.1:2" in told.getvalue()
-
-
-@pytest.mark.parametrize(
-    ("answer", "count"),
-    [
-        (None, 1),
-        (PeerAnswer(404, b"{}"), 1),
-        (PeerAnswer(200, b"<html>"), 1),
-        (PeerAnswer(200, encode(status_of("b"))), 1),
-        (
-            PeerAnswer(
-                200, encode(msgspec.structs.replace(status_of("a"), owns_as=IDENTITY.owner))
-            ),
-            0,
-        ),
-    ],
-)
-def test_node_that_does_not_reach_itself_says_so_once(
-    answer: PeerAnswer | None, count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told = io.StringIO()
-    monkeypatch.setattr(log, "_logger", structlog.PrintLogger(told))
-    greeted_by(monkeypatch, lambda: answer)
-
-    async def scene(running: Node) -> None:
-        greetings = running._greetings
-        for _ in range(3 * ADDRESS_CHECKS):
-            await greetings.greet(0)
-        assert greetings._checks_left == 0
-
-    with_node(scene)
-    assert told.getvalue().count("node_does_not_reach_itself") == count

@@ -56,6 +56,10 @@ HOP_BY_HOP = frozenset(
 SAFE = frozenset({"GET", "HEAD"})
 
 
+class NodeUnreached(JournalUnavailable):
+    """Nobody listens where the owner of a shard was: nothing was delivered."""
+
+
 class Peer:
     """The owner of a shard, reached over kept connections.
 
@@ -97,6 +101,7 @@ class Peer:
         Raises:
             Disconnected: The client has left before the answer came.
             InvalidRequest: It is no request that can go on.
+            NodeUnreached: Nobody listens there: it was not delivered.
             JournalUnavailable: Nobody answers there; whether it was done, nobody knows.
         """
         # Before a connection is taken: one that cannot go on is no fault of the owner.
@@ -243,7 +248,7 @@ class Peer:
             async with asyncio.timeout(CONNECT_SECONDS):
                 connection = await Connection.open(*self.address, None)
         except (OSError, TimeoutError) as error:
-            raise JournalUnavailable(
+            raise NodeUnreached(
                 "the node that answers cannot be reached; another one takes over within "
                 "seconds: try again"
             ) from error

@@ -121,6 +121,13 @@ class _Frames(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
+    def end(self) -> None:
+        """End the connection once what was sent has gone out."""
+        self._flush()
+        self.is_lost = True
+        if self._transport is not None:
+            self._transport.close()
+
     def _send(self, value: RequestFrame | AnswerFrame) -> None:
         if not self._out:
             self._loop.call_soon(self._flush)
@@ -130,7 +137,7 @@ class _Frames(asyncio.Protocol):
 
     def _flush(self) -> None:
         out, self._out = self._out, []
-        if not self.is_lost:
+        if out and not self.is_lost:
             self._transport.write(b"".join(out))
 
     def _cut(self, data: bytes) -> Iterator[bytes]:

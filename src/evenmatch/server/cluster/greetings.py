@@ -3,7 +3,7 @@
     this node --GET /v1/cluster, signed--> another --its status--> members, holders, drains
 
 What keeps two nodes apart shows here as well, and is logged once: another cluster key or clock,
-another CONFIG, and an address at which this node does not even reach itself.
+another CONFIG, another node's name.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from typing import Any
 import msgspec
 
 import evenmatch
-from evenmatch.server.cluster.identity import NodeIdentity, address_of, name_of
+from evenmatch.server.cluster.identity import NodeIdentity, name_of
 from evenmatch.server.cluster.members import Members
+from evenmatch.server.cluster.own_address import OwnAddress
 from evenmatch.server.cluster.peer_calls import (
     OTHER_CLUSTER,
     STATUS_PATH,
@@ -29,13 +30,16 @@ from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.runtime.logs import log
 from evenmatch.wire.tickets import Problem
 
+ESTRANGED = "give all nodes the same cluster key, and set their clocks to within a minute"
+TAKEN = (
+    "another node answers at the address that this one gives to others: give each node a "
+    "--node-address of its own"
+)
 ESTRANGED_LEASES = 3.0
 """Lengths of a lease for which a node asks for no shard that an owner refused: one that is alive
 refuses it again each second."""
 TELL_AGAIN_SECONDS = 60.0
 """Seconds before the log tells again of nodes that this one refuses."""
-ADDRESS_CHECKS = 5
-"""How often a node tries whether it reaches itself before it says that it does not."""
 
 
 def digest_of(configuration: object) -> str:
@@ -67,6 +71,7 @@ class Greetings:
         lease_seconds: float,
     ) -> None:
         self.members = Members(identity.owner, lambda: asyncio.get_running_loop().time())
+        self.address = OwnAddress(identity)
         self.configured = configured
         self._identity = identity
         self._seats = seats
@@ -76,7 +81,6 @@ class Greetings:
         # Nodes of another CONFIG that the log has named, with it: their number is that of members.
         self._unlike: dict[str, str] = {}
         self._namesake = ""
-        self._checks_left = ADDRESS_CHECKS
         self._tasks: dict[asyncio.Task[Any], None] = {}
 
     @property
@@ -88,6 +92,22 @@ class Greetings:
         since = asyncio.get_running_loop().time() - self._estranged_seconds
         return self._refused_at is not None and self._refused_at >= since
 
+    def obstacle(self, shards_held: int) -> str:
+        """Return why this node must keep away from all shards, "" if nothing is in its way.
+
+        Args:
+            shards_held: How many it has: whoever has one is refused by nobody that counts.
+        """
+        if self.address.taken_by:
+            return TAKEN
+        return ESTRANGED if self.is_estranged and not shards_held else ""
+
+    @property
+    def unlike(self) -> int:
+        """Return how many of the nodes that are alive run another CONFIG."""
+        alive = {name_of(each.owner) for each in self.members.alive}
+        return len(alive & self._unlike.keys())
+
     def forgive(self) -> None:
         """Ask for shards again at once: the key or the clock may be right now."""
         self._refused_at = None
@@ -97,7 +117,7 @@ class Greetings:
         owners = dict.fromkeys(each.owner for each in self.members.alive)
         owners |= dict.fromkeys(seat.holder for seat in self._seats.values())
         await asyncio.gather(
-            self._check_address(), *(self.hello(each, shards_held) for each in owners)
+            self.address.check(), *(self.hello(each, shards_held) for each in owners)
         )
 
     async def stop(self) -> None:
@@ -133,27 +153,6 @@ class Greetings:
                 self._hear(msgspec.json.decode(answer.body, type=NodeStatus), shards_held)
             elif msgspec.json.decode(answer.body, type=Problem).error == OTHER_CLUSTER:
                 self._be_refused(owner)
-
-    async def _check_address(self) -> None:
-        """Say once that this node does not answer at the address that the others are given."""
-        own, place = self._identity, address_of(self._identity.owner)
-        if place is None or not self._checks_left:
-            return
-        self._checks_left -= 1
-        signed = own.sign("0", own.owner, purpose="nodes")
-        answer = await answer_of_node(place, "GET", STATUS_PATH, signed)
-        with suppress(msgspec.MsgspecError):
-            status = msgspec.json.decode(b"" if answer is None else answer.body, type=NodeStatus)
-            if status.owns_as == own.owner:
-                self._checks_left = 0
-                return
-        if not self._checks_left:
-            log.warning(
-                "node_does_not_reach_itself",
-                address=own.address,
-                consequence="if other nodes do not reach it there either, they answer 503 for its "
-                "shards: give it --node-address HOST:PORT at which they do",
-            )
 
     def _be_refused(self, owner: str) -> None:
         if not self.members.alive and not self.is_estranged:

@@ -52,6 +52,11 @@ class Handover:
                 if seat.present is not None and (successor := self._members.idlest()) is not None:
                     await self._give(seat, successor)
 
+    async def give_all(self, successor: str) -> None:
+        """Give all shards away at once to one node, which need not have prepared for them."""
+        for seat in self._seats.values():
+            await seat.hand_over(successor)
+
     async def level(self, shards_held: int) -> None:
         """Give a shard away where another node has two less and has not just refused it."""
         calm = asyncio.get_running_loop().time() - CALM_SECONDS

@@ -20,9 +20,9 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.shards import ShardPart
 from evenmatch.server.auth.authenticate import LOOK_EVERY, Authenticator
 from evenmatch.server.cluster.direct_routing import DirectRouter, FrameResponder
-from evenmatch.server.cluster.forwarding import FORWARDED, OWNER
+from evenmatch.server.cluster.forwarding import FORWARDED, OWNER, NodeUnreached
 from evenmatch.server.cluster.frames import FrameLink, FrameServer
-from evenmatch.server.cluster.greetings import Greetings, digest_of
+from evenmatch.server.cluster.greetings import ESTRANGED, Greetings, digest_of
 from evenmatch.server.cluster.handover import Handover
 from evenmatch.server.cluster.identity import NodeIdentity, PeerNote, Purpose
 from evenmatch.server.cluster.members import HELLO_EVERY
@@ -64,7 +64,6 @@ from evenmatch.server.runtime.games import Games
 from evenmatch.server.runtime.logs import log
 from evenmatch.wire.tickets import Problem
 
-ESTRANGED = "give all nodes the same cluster key, and set their clocks to within a minute"
 JOURNAL_AWAY = "no node answers, because the journal cannot be reached: try again in a second"
 LEASE_LOST = (
     "this node was away for longer than its lease, so another one may answer by now: try again in "
@@ -143,6 +142,7 @@ class Node:
 
     async def start(self) -> None:
         """Start asking for the leases."""
+        await self._greetings.address.check()
         for seat in self._seats.values():
             task = asyncio.create_task(seat.live())
             # Whatever ends it ends the process, too: whoever watches that starts it again.
@@ -193,7 +193,7 @@ class Node:
         await asyncio.gather(*(seat.stop() for seat in self._seats.values()))
         await self._peers.stop()
         for each in self._servers:
-            each.close()
+            each.end()
         for journal in dict.fromkeys(self._journals):
             await journal.close()
 
@@ -206,7 +206,7 @@ class Node:
     def _reluctance(self) -> float:
         if self._is_leaving:
             return LEAVING_SECONDS
-        if self._greetings.is_estranged and not self._held:
+        if self._greetings.obstacle(self._held):
             return math.inf
         return self._members.reluctance(self._held, total=len(self._seats))
 
@@ -216,7 +216,10 @@ class Node:
         while not self._is_leaving:
             await self._greetings.greet(self._held)
             self._peers.tidy()
-            await self._handover.level(self._held)
+            if taken_by := self._greetings.address.taken_by:
+                await self._handover.give_all(taken_by)
+            else:
+                await self._handover.level(self._held)
             drained_looks = drained_looks + 1 if self._is_drained else 0
             # The others are to hear of it first: they would take the shards over, and go on.
             if drained_looks > (DRAINED_LOOKS if self._members.alive else 0):
@@ -360,6 +363,7 @@ class Node:
             FORMAT,
             tuple(drain for seat in self._seats.values() if (drain := seat.drain) is not None),
             self._greetings.configured,
+            self._greetings.obstacle(self._held),
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -464,10 +468,7 @@ class Node:
             raise JournalUnavailable(
                 f"this node knows no shard {note.about[:64]!r}: give all nodes the same CONFIG"
             )
-        if seat.present is None and self._identity.place_of(seat.holder) is None:
-            await seat.settled(HOLD_SECONDS)
-        games = seat.present
-        if games is not None:
+        if (games := await self._present(seat)) is not None:
             await games.gate(scope, receive, send)
             return
         if scope["type"] == "http" and self._identity.place_of(seat.holder):
@@ -486,9 +487,7 @@ class Node:
         Raises:
             JournalUnavailable: Nobody is known to answer, or whoever did is gone.
         """
-        if seat.present is None and self._identity.place_of(seat.holder) is None:
-            await seat.settled(HOLD_SECONDS)
-        if (games := seat.present) is not None:
+        if (games := await self._present(seat)) is not None:
             await games.gate(scope, receive, send)
             return
         if scope["type"] == "websocket":
@@ -497,18 +496,32 @@ class Node:
             await relay(scope, receive, send, self._place_of(seat), signed)
             return
         body = await read_body(scope, receive, self._most[seat.about])
-        for _ in range(TRIES):
-            peer = self._peers.peer(self._place_of(seat))
-            other = await peer.answer(scope, receive, send, body, seat.about)
-            if not other:
-                return
-            if self._identity.place_of(other) is None or seat.present is not None:
-                await seat.settled(HOLD_SECONDS)
-                if (games := seat.present) is not None:
-                    await games.gate(scope, replay_body(body, receive), send)
+        tries, until = TRIES, asyncio.get_running_loop().time() + HOLD_SECONDS
+        while tries > 0:
+            holder, peer = seat.holder, self._peers.peer(self._place_of(seat))
+            try:
+                other = await peer.answer(scope, receive, send, body, seat.about)
+            except NodeUnreached:
+                # It may have given the shard away just before it ended.
+                if not await seat.moved(holder, until):
+                    raise
+            else:
+                if not other:
                     return
-            seat.note(other)
+                tries -= 1
+                if self._identity.place_of(other) is None:
+                    await seat.settled(HOLD_SECONDS)
+                seat.note(other)
+            if (games := await self._present(seat)) is not None:
+                await games.gate(scope, replay_body(body, receive), send)
+                return
         raise JournalUnavailable("the shard goes from node to node: try again in a second")
+
+    async def _present(self, seat: Seat) -> Games | None:
+        """Return the game if this node answers, after a moment where nobody is known to do so."""
+        if seat.present is None and self._identity.place_of(seat.holder) is None:
+            await seat.settled(HOLD_SECONDS)
+        return seat.present
 
     def _place_of(self, seat: Seat) -> tuple[str, int]:
         """Return where the node is that answers for a shard.
@@ -530,8 +543,8 @@ class Node:
     @property
     def _unready(self) -> str | None:
         """Return why requests for some shard cannot be answered through this node, or None."""
-        if self._greetings.is_estranged and not self._held:
-            return ESTRANGED
+        if obstacle := self._greetings.obstacle(self._held):
+            return obstacle
         for seat in self._seats.values():
             games = seat.present
             is_known = self._identity.place_of(seat.holder) is not None

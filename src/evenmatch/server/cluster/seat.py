@@ -111,7 +111,8 @@ class Seat:
         self._look = look
         self.tenant = plan.tenant
         self.claim = plan.claim
-        self.holder = ""
+        self._holder = ""
+        self._holder_changed = asyncio.Event()
         self.since = 0.0
         """When it began to answer, by the loop's clock."""
         # Until when the owner drains the shard, by the loop's clock, and whether that is over.
@@ -135,6 +136,18 @@ class Seat:
         self._standby: Games | None = None
         self._follow_now = asyncio.Event()
         self._prepared: asyncio.Future[None] | None = None
+
+    @property
+    def holder(self) -> str:
+        """Return the owner of the shard, by the name of its lease; "" if nobody is known to be."""
+        return self._holder
+
+    @holder.setter
+    def holder(self, owner: str) -> None:
+        if owner != self._holder:
+            self._holder = owner
+            changed, self._holder_changed = self._holder_changed, asyncio.Event()
+            changed.set()
 
     @property
     def about(self) -> str:
@@ -203,6 +216,18 @@ class Seat:
     async def settled(self, seconds: float) -> None:
         """Wait until the owner is known, but only for so long."""
         await _either(self._owner_known, seconds)
+
+    async def moved(self, holder: str, until: float) -> bool:
+        """Wait until another owner than one is known; return whether one is.
+
+        Args:
+            holder: The owner that does not answer.
+            until: By the loop's clock.
+        """
+        self._ask_now.set()
+        if self.holder == holder:
+            await _either(self._holder_changed, until - asyncio.get_running_loop().time())
+        return self.holder != holder
 
     def note(self, holder: str) -> None:
         """Note the owner of the shard by the name of its lease, unless this node knows better."""
@@ -418,6 +443,8 @@ class Seat:
         if self.present is None or self._leave_request.is_set():
             return False
         self._successor = successor
+        # Whoever asks from now on waits for the end of it.
+        self._owner_known.clear()
         self._handover_end.clear()
         self._leave_request.set()
         await self._handover_end.wait()
