@@ -1,7 +1,7 @@
 """As much of Prometheus's language as our alerts use, over two scrapes of a server.
 
 A selector sees the later scrape; `increase` and `rate` see the difference between the two, which
-are `SECONDS` apart.
+are `SECONDS` apart, and `max_over_time` the larger one.
 """
 
 from __future__ import annotations
@@ -86,8 +86,12 @@ class _Parser:
             holds = COMPARE[self.rest.pop(0)[1]]
             right = self._divided()
             assert isinstance(left, dict)
-            assert isinstance(right, float)
-            return {key: value for key, value in left.items() if holds(value, right)}
+            limits = right if isinstance(right, dict) else dict.fromkeys(left, right)
+            return {
+                key: value
+                for key, value in left.items()
+                if key in limits and holds(value, limits[key])
+            }
         return left
 
     def _divided(self) -> Vector | float:
@@ -110,6 +114,8 @@ class _Parser:
         assert kind == "name", text
         if text in AGGREGATIONS:
             return self._aggregated(AGGREGATIONS[text])
+        if text == "max_over_time":
+            return self._largest()
         if text in FUNCTIONS:
             self._expect("(")
             arguments = [self.both()]
@@ -138,6 +144,14 @@ class _Parser:
             key = frozenset(each for each in labels if (each[0] in names) != is_without)
             groups.setdefault(key, []).append(value)
         return {key: joined(values) for key, values in groups.items()}
+
+    def _largest(self) -> Vector:
+        self._expect("(")
+        (_, name), (kind, _) = self.rest.pop(0), self.rest.pop(0)
+        assert kind == "range"
+        self._expect(")")
+        then, now = (each.get(name, {}) for each in (self._before, self._after))
+        return {key: max(now.get(key, 0.0), then.get(key, 0.0)) for key in now | then}
 
     def _selected(self, name: str) -> Vector:
         matchers = []

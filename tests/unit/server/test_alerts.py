@@ -25,6 +25,7 @@ from evenmatch.model.inputs import Configure, Decline, Enqueue
 from evenmatch.model.queue import Format, Queue, ReadyCheck, Rule
 from evenmatch.server.cluster import joined_answers
 from evenmatch.server.cluster.joined_answers import WholeAnswer
+from evenmatch.server.cluster.node_metrics import ClusterFigures, NodeMetrics
 from evenmatch.server.http.app import App
 from evenmatch.server.http.responses import Message
 from evenmatch.server.http.table import openapi_document
@@ -176,7 +177,7 @@ def test_metrics_that_alerts_look_at_exist(tmp_path: Path) -> None:
         there = set(world.scrape())
         await world.runtime.stop()
         world.parts.metrics.unexpected(RuntimeError("planted"), "GET /")
-        there |= set(world.scrape()) | set(scrape(of_two_shards(world)))
+        there |= set(world.scrape()) | set(scrape(of_two_shards(world))) | set(cluster(1, 0))
         for expression in EXPRESSIONS.values():
             assert names_in(expression)
             assert names_in(expression) <= there
@@ -486,6 +487,23 @@ def test_queue_that_somebody_paused() -> None:
         await world.runtime.ask(Configure(now, (DUEL,), 0, 2, ("duel",)))
 
     happened("EvenmatchQueuePaused", scene)
+
+
+def cluster(nodes: int, unlike: int) -> Scrape:
+    """Return what a node says that knows so many, and so many with another CONFIG."""
+    return scrape(NodeMetrics("a", lambda: ClusterFigures(nodes, unlike)).text().encode())
+
+
+def test_node_that_is_gone() -> None:
+    missing = EXPRESSIONS["EvenmatchNodeMissing"]
+    assert fires(missing, cluster(2, 0), cluster(3, 0)) == {}
+    assert fires(missing, cluster(3, 0), cluster(2, 0))
+
+
+def test_nodes_of_two_configs() -> None:
+    unlike = EXPRESSIONS["EvenmatchNodesUnlike"]
+    assert fires(unlike, cluster(3, 1), cluster(3, 0)) == {}
+    assert fires(unlike, cluster(3, 0), cluster(3, 1))
 
 
 def test_every_alert_is_fired_by_a_test_of_this_file() -> None:

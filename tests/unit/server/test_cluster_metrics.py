@@ -5,13 +5,16 @@ from typing import Any
 
 import pytest
 
+from evenmatch.config.server import ServerSettings
 from evenmatch.errors import InvalidTicket, JournalUnavailable
+from evenmatch.server.cluster.greetings import digest_of
+from evenmatch.server.cluster.node import Node
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.http.responses import send_body
 from evenmatch.server.http.whole_requests import WholeRequest
 from tests.unit.server.promql import Scrape, fires, scrape
 from tests.unit.server.test_alerts import EXPRESSIONS
-from tests.unit.server.test_cluster_nodes import IDENTITY, asked, node
+from tests.unit.server.test_cluster_nodes import IDENTITY, asked, node, status_of, with_node
 from tests.waiting import until
 
 PAGE = b"# HELP evenmatch_ready R.\n# TYPE evenmatch_ready gauge\nevenmatch_ready 1.0\n"
@@ -64,6 +67,40 @@ def test_requests_that_a_node_fails_itself_are_seen_by_alerts(
         assert fires(EXPRESSIONS[alert], before, after)
 
     asyncio.run(main())
+
+
+def test_nodes_that_are_alive_or_unlike_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        shard = Shard(monkeypatch)
+        greetings, own = shard.running._greetings, frozenset({("node", "a")})
+        now = [0.0]
+        monkeypatch.setattr(greetings.members, "_clock", lambda: now[0])
+        alone = await shard.scrape()
+        assert alone["evenmatch_nodes"] == {own: 1.0}
+        greetings._hear(status_of("b", configured=greetings.configured), 0)
+        both = await shard.scrape()
+        assert (both["evenmatch_nodes"], both["evenmatch_nodes_unlike"]) == ({own: 2.0}, {own: 0.0})
+        greetings._hear(status_of("b", configured=digest_of("another")), 0)
+        unlike = await shard.scrape()
+        assert unlike["evenmatch_nodes_unlike"] == {own: 1.0}
+        now[0] = 10.0
+        gone = await shard.scrape()
+        assert (gone["evenmatch_nodes"], gone["evenmatch_nodes_unlike"]) == ({own: 1.0}, {own: 0.0})
+
+    asyncio.run(main())
+
+
+def test_shards_that_a_node_gets_or_cannot_follow_are_counted() -> None:
+    async def scene(running: Node) -> None:
+        first, second = running._seats.values()
+        await until(lambda: first.present is not None and second.present is not None, "leases")
+        second.unfollowed += 3
+        found = scrape(running._routers["game-0"].metrics.text().encode())
+        own = frozenset({("node", "a")})
+        assert found["evenmatch_shards_taken_total"] == {own: 2.0}
+        assert found["evenmatch_shards_unfollowed_total"] == {own: 3.0}
+
+    with_node(scene, ServerSettings(), ServerSettings())
 
 
 def test_requests_that_come_past_asgi_or_from_other_nodes_are_counted_once(

@@ -322,8 +322,10 @@ def test_node_that_cannot_read_a_shard_says_so_before_it_is_given(
         with pytest.raises(JournalUnavailable, match=str(error)):
             await seat.prepare(20.0)
         game.unreadable, game.not_followed = None, error
+        failed = seat.unfollowed
         with pytest.raises(JournalUnavailable, match=str(error)):
             await seat.prepare(20.0)
+        assert seat.unfollowed > failed
         game.not_followed = None
         await seat.prepare(20.0)
 

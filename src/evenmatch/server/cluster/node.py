@@ -26,7 +26,7 @@ from evenmatch.server.cluster.greetings import ESTRANGED, Greetings, digest_of
 from evenmatch.server.cluster.handover import Handover
 from evenmatch.server.cluster.identity import NodeIdentity, PeerNote, Purpose
 from evenmatch.server.cluster.members import HELLO_EVERY
-from evenmatch.server.cluster.node_metrics import NodeMetrics
+from evenmatch.server.cluster.node_metrics import ClusterFigures, NodeMetrics
 from evenmatch.server.cluster.peer_calls import (
     FINISH_PATH,
     NODE_PATHS,
@@ -121,7 +121,7 @@ class Node:
             # The route that answers has a limit of its own: this one only keeps memory.
             self._most |= {seat.about: max(most, REPORT_BYTES_MAX) for seat in seats}
             self._journals += [each.journal for each in game.shards]
-            metrics = NodeMetrics(identity.name)
+            metrics = NodeMetrics(identity.name, self._figures)
             self._routers[game.tenant] = GameRouter(seats, game.parts, self.serve, most, metrics)
         origins = (origin for game in games for origin in game.settings.origins)
         self.origins = tuple(dict.fromkeys(origins))
@@ -202,6 +202,15 @@ class Node:
     @property
     def _held(self) -> int:
         return sum(seat.is_held for seat in self._seats.values())
+
+    def _figures(self) -> ClusterFigures:
+        seats = self._seats.values()
+        return ClusterFigures(
+            1 + len(self._members.alive),
+            self._greetings.unlike,
+            sum(seat.taken for seat in seats),
+            sum(seat.unfollowed for seat in seats),
+        )
 
     def _reluctance(self) -> float:
         if self._is_leaving:

@@ -115,6 +115,10 @@ class Seat:
         self._holder_changed = asyncio.Event()
         self.since = 0.0
         """When it began to answer, by the loop's clock."""
+        self.taken = 0
+        """How often this node got the lease."""
+        self.unfollowed = 0
+        """How often it could not read what the owner had written."""
         # Until when the owner drains the shard, by the loop's clock, and whether that is over.
         self._drain_heard: tuple[float, bool] | None = None
         # Until when the owner counts as answering, by the loop's clock: it said so itself.
@@ -286,6 +290,7 @@ class Seat:
             following = asyncio.create_task(self._follow(games))
             try:
                 await self._granted()
+                self.taken += 1
             finally:
                 following.cancel()
                 await asyncio.gather(following, return_exceptions=True)
@@ -356,6 +361,7 @@ class Seat:
                 if prepared is not None or address_of(self.holder) is not None:
                     await games.follow(anew=prepared is not None)
             except Exception as error:  # noqa: BLE001
+                self.unfollowed += 1
                 if not is_told:
                     unexpected = None if isinstance(error, MatchmakingError) else error
                     log.warning(
