@@ -123,7 +123,7 @@ class Forgotten(Refusal, LookupError):
 
 
 class AlreadyWaiting(Refusal):
-    """A player of the ticket already has a live ticket or match in this group."""
+    """A player of it already waits in `ticket`, or plays in `match` until it is finished."""
 
     code = "already_waiting"
 
@@ -135,7 +135,7 @@ class KeyReused(Refusal):
 
 
 class TooLate(Refusal):
-    """The ticket was matched before it could be cancelled; `match` is the match."""
+    """The ticket was matched before it could be cancelled: it plays in `match`."""
 
     code = "too_late"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -15,11 +15,11 @@ class AnswerCheck(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=T
 
     Args:
         ticket: The ticket that answers.
-        players: The players for whom it answers; all players of the ticket if there are none.
+        players: The players for whom it answers; all players of the ticket if it is left out.
     """
 
     ticket: str
-    players: tuple[str, ...] = ()
+    players: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] = ()
 
 
 class OutcomeState(msgspec.Struct, frozen=True, gc=False):

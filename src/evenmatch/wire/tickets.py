@@ -24,6 +24,8 @@ from evenmatch.wire.matches import MatchState
 BATCH_MAX = 1_000
 """Tickets of one request, unless the server's limits say less."""
 
+TICKET_STATES = ("waiting", "proposed", "matched", "assigned", "cancelled", "expired")
+
 ShapeT = TypeVar("ShapeT")
 
 
@@ -45,6 +47,9 @@ class CreateTicket(
 
 class TicketCreated(msgspec.Struct, frozen=True, gc=False):
     """A ticket that was created, or that its players already had.
+
+    A ticket that they had stays as it is: other queues, ratings or attributes in the request change
+    nothing. Cancel it first to have it so.
 
     Args:
         id: Its id, for all further requests.

@@ -95,6 +95,8 @@ def test_wrong_answers_are_refused_in_words() -> None:
             ("s0-m1", body(ticket="s0-1", players=["b"])),
             ("s0-m9", body(ticket="s0-1")),
             ("s0-m1", body(ticket="s0-1", now=True)),
+            # That would be nobody; to answer for all, players is left out.
+            ("s0-m1", body(ticket="s0-1", players=[])),
         ):
             status, problem = await call(parts, "POST", f"/v1/matches/{match}/accept", sent)
             found.append((status, problem["error"]))
@@ -103,6 +105,7 @@ def test_wrong_answers_are_refused_in_words() -> None:
             (403, "not_in_match"),
             (403, "not_in_match"),
             (404, "unknown_match"),
+            (400, "invalid_request"),
             (400, "invalid_request"),
         ]
         await parts.runtime.stop()
@@ -158,6 +161,34 @@ def test_long_poll_ends_when_one_proposal_follows_another_at_once() -> None:
         parts.tickets.hear(Record(9, Advance(12.0), (failed, asked)))
         status, told = await asyncio.wait_for(polled, GIVE_UP)
         assert (status, told["state"], told["match"]) == (200, "proposed", "s0-m2")
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_poll_for_a_state_that_no_ticket_has_is_refused() -> None:
+    async def scene() -> None:
+        parts = await started(CHECKED)
+        await call(parts, "POST", "/v1/tickets", body(players=[{"id": "a"}]))
+        status, problem = await call(parts, "GET", "/v1/tickets/s0-1", query="wait=9&state=foo")
+        assert (status, problem["where"]) == (400, "/state")
+        assert "waiting, proposed" in problem["message"]
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_ticket_that_players_have_stays_as_it_is() -> None:
+    async def scene() -> None:
+        parts = await started(CHECKED)
+        player = {"id": "a", "rating": {"mean": 1500.0}}
+        status, first = await call(parts, "POST", "/v1/tickets", body(players=[player]))
+        assert status == 201
+        player["rating"] = {"mean": 1900.0}
+        status, again = await call(parts, "POST", "/v1/tickets", body(players=[player]))
+        assert (status, again) == (200, first)
+        waiting = parts.runtime.engine.tables.waiting["s0-1"].ticket
+        assert waiting.players[0].rating.mean == 1500.0
         await parts.runtime.stop()
 
     play(scene)

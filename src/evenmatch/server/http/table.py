@@ -71,6 +71,7 @@ from evenmatch.wire.live import FollowTickets, StreamEvent, StreamProblem, Updat
 from evenmatch.wire.matches import AnswerCheck, FeedPage, MatchState, ReportOutcome
 from evenmatch.wire.tickets import (
     BATCH_MAX,
+    TICKET_STATES,
     CreateTicket,
     ItemCreated,
     ItemProblem,
@@ -120,7 +121,11 @@ _PLAYER = in_query(
     "The player's id; with a player's token you may leave it out, for that player.",
 )
 _WAIT = in_query("wait", _SECONDS, "Seconds to wait for the next change of state, at most 60.")
-_STATE = in_query("state", _TEXT, "The state that you know; if it differs, do not wait.")
+_STATE = in_query(
+    "state",
+    {**_TEXT, "enum": list(TICKET_STATES)},
+    "The state that you know; if it differs, do not wait.",
+)
 _MATCH = in_query(
     "match",
     _TEXT,

@@ -25,6 +25,7 @@ from evenmatch.server.views.metrics import CONTENT_TYPE
 from evenmatch.wire.matches import match_state
 from evenmatch.wire.operate import QueueReport
 from evenmatch.wire.tickets import (
+    TICKET_STATES,
     PlayerRating,
     QueueState,
     TicketCancelled,
@@ -64,6 +65,15 @@ def check_parameters(request: Request, allowed: tuple[str, ...]) -> None:
             )
 
 
+def check_state(request: Request) -> None:
+    """Refuse a state that no ticket has: a client that waits by it would wait for nothing."""
+    state = request.query_params.get("state", TICKET_STATES[0])
+    if state not in TICKET_STATES:
+        raise InvalidRequest(
+            f"state must be one of {', '.join(TICKET_STATES)}, got {state[:64]!r}", where="/state"
+        )
+
+
 def record_of(text: str, name: str = "after") -> int:
     """Return a record's number that a client gave."""
     if not (text.isascii() and text.isdigit() and len(text) <= RECORD_DIGITS):
@@ -87,6 +97,7 @@ class Routes:
         """Return a ticket; with `wait`, at its next change of state."""
         ticket_id = request.path_params["ticket"]
         check_parameters(request, TICKET_PARAMETERS)
+        check_state(request)
         wait = seconds_of(request, "wait")
         if wait == 0.0:
             return json(await self._runtime.look(ticket_query(self._services, ticket_id)))

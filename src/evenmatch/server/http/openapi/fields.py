@@ -20,9 +20,9 @@ from evenmatch.server.allocation.routes import STATES as ALLOCATION_STATES
 from evenmatch.server.auth.principal import Kind
 from evenmatch.server.http.operation import Json
 from evenmatch.server.http.responses import STATUS
+from evenmatch.wire.tickets import TICKET_STATES
 
 ENTRY = re.compile(r"^(\w+): (.*(?:\n +.*|\n$)*)", re.M)
-TICKET_STATES = ("waiting", "proposed", "matched", "assigned", "cancelled", "expired")
 TICKET_REASONS = (
     "player", "operator", "silent", "declined", "waits_elsewhere", "deadline", "queue_changed",
 )  # fmt: skip
