@@ -134,8 +134,11 @@ def _add(
     key, text = new_key(
         name, rights, queues=queues, now=now, expires=expires, is_signing=is_signing
     )
-    place.write((*place.read(), key))
+    present = place.read()
+    place.write((*present, key))
     _tell(key, text, place, is_json=is_json)
+    if not (present or is_json):
+        print(f"It is the first key at {place}: make sure that the server looks there.")
 
 
 def _rotate(place: KeyPlace, name: str, keep_hours: int, *, is_json: bool) -> None:

@@ -373,7 +373,8 @@ def check_distinct_games(accounts: Sequence[Accounts]) -> None:
         if not each.is_keyed:
             raise ConfigError(
                 f"tenant {each.tenant} has no keys, and without them no caller can say which game "
-                f"they mean; make one: evenmatch keys add NAME --data DATA/{each.tenant}"
+                f"they mean; make one: evenmatch keys add NAME --data DATA/{each.tenant}, or with "
+                f"--journal ADDRESS#{each.tenant} where the journal is on a server"
             )
         for audience in each.verifiers:
             if audience in seen:

@@ -58,7 +58,13 @@ def test_command_makes_shows_rotates_and_revokes(
     data = ["--data", str(tmp_path)]
     assert main(["keys", "add", "backend", "--rights", "tickets,matches", "--queues", "duel",
                  "--days", "30", *data]) == 0  # fmt: skip
-    text = capsys.readouterr().out.splitlines()[0]
+    told = capsys.readouterr().out
+    text = told.splitlines()[0]
+    assert "It is the first key at" in told
+    assert main(["keys", "add", "other", "--data", str(tmp_path / "other")]) == 0
+    capsys.readouterr()
+    assert main(["keys", "add", "again", "--data", str(tmp_path / "other")]) == 0
+    assert "It is the first key at" not in capsys.readouterr().out
     (first,) = read_keys(tmp_path / "keys.json")
     assert first.rights == ("tickets", "matches")
     assert first.queues == ("duel",)
