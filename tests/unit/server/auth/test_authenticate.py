@@ -502,7 +502,7 @@ def test_games_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="take the same tokens"):
             Authenticator([site.entrance, same.entrance])
         bare = Site(tmp_path / "bare", tenant="bare", tokens=None)
-        with pytest.raises(ConfigError, match="tenant bare has no keys.*ADDRESS#bare"):
+        with pytest.raises(ConfigError, match=r"tenant bare has no keys.*ADDRESS#bare"):
             Authenticator([site.entrance, bare.entrance])
 
     with_site(tmp_path, scene)
