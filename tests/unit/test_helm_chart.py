@@ -1,7 +1,7 @@
 """The chart for Kubernetes: rendered by a small part of Helm's language, then held to promises.
 
-The renderer knows what the templates use and nothing else: values, `quote`, `printf`, `sha256sum`,
-`toYaml` and `nindent`. What it does not know is an error, so that no template is tested half.
+The renderer knows what the templates use and nothing else: values, `if`, `with`, and the functions
+of `apply`. What it does not know is an error, so that no template is tested half.
 """
 
 import hashlib
@@ -18,6 +18,7 @@ from evenmatch.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy" / "helm" / "evenmatch"
+HOWTO = (ROOT / "docs" / "howto" / "run-several-nodes.md").read_text()
 ACTION = re.compile(r"(\n[ \t]*)?\{\{(-)?\s*(.*?)\s*\}\}")
 WORD = re.compile(r'"[^"]*"|[^\s|]+|\|')
 
@@ -32,19 +33,35 @@ def rendered(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
     scope = {"Values": given, "Release": {"Name": "game"}}
     found = {}
     for path in sorted((CHART / "templates").glob("*.yaml")):
-        text = ACTION.sub(lambda match: replaced(match, scope), path.read_text())
-        made = yaml.safe_load(text)
+        made = yaml.safe_load(text_of(path.read_text(), scope))
         found[made["kind"]] = made
     return found
 
 
-def replaced(match: re.Match[str], scope: dict[str, Any]) -> str:
-    before, trims, inside = match.groups()
-    space = "" if trims or before is None else before
-    return space + str(value_of(inside, scope))
+def text_of(template: str, scope: dict[str, Any]) -> str:
+    """Return a template's text: with each block goes whether it is shown, and what its dot is."""
+    parts: list[str] = []
+    blocks: list[tuple[bool, Any]] = [(True, scope)]
+    at = 0
+    for match in ACTION.finditer(template):
+        before, trims, inside = match.groups()
+        word, _, rest = inside.partition(" ")
+        is_shown, dot = blocks[-1]
+        if is_shown:
+            parts += template[at : match.start()], "" if trims or before is None else before
+        at = match.end()
+        if word in ("if", "with"):
+            value = value_of(rest, dot) if is_shown else None
+            blocks.append((bool(value), value if word == "with" else dot))
+        elif word == "end":
+            blocks.pop()
+        elif is_shown:
+            parts.append(str(value_of(inside, dot)))
+    assert len(blocks) == 1, "each block has an end"
+    return "".join(parts) + template[at:]
 
 
-def value_of(inside: str, scope: dict[str, Any]) -> Any:
+def value_of(inside: str, scope: Any) -> Any:
     stages: list[list[str]] = [[]]
     for word in WORD.findall(inside):
         if word == "|":
@@ -58,7 +75,7 @@ def value_of(inside: str, scope: dict[str, Any]) -> Any:
     return value
 
 
-def operand(word: str, scope: dict[str, Any]) -> Any:
+def operand(word: str, scope: Any) -> Any:
     if word.startswith('"'):
         return json.loads(word)
     if word.isdigit():
@@ -66,7 +83,7 @@ def operand(word: str, scope: dict[str, Any]) -> Any:
     if not word.startswith("."):
         raise ValueError(f"the renderer does not know {word!r}")
     found: Any = scope
-    for name in word[1:].split("."):
+    for name in word[1:].split(".") if word != "." else ():
         found = found[name]
     return found
 
@@ -76,6 +93,8 @@ def apply(name: str, given: list[Any]) -> Any:
         return json.dumps(str(given[0]))
     if name == "printf":
         return given[0].replace("%v", "%s") % tuple(given[1:])
+    if name == "eq":
+        return given[0] == given[1]
     if name == "sha256sum":
         return hashlib.sha256(given[0].encode()).hexdigest()
     if name == "toYaml":
@@ -144,8 +163,7 @@ def test_keys_are_with_the_journal_where_every_node_sees_them_change() -> None:
     assert not {"--data", "--keys"} & set(container["args"])
     # Kubernetes never refreshes a file that is mounted with subPath.
     assert not [each for each in container["volumeMounts"] if "subPath" in each]
-    howto = (ROOT / "docs/howto/run-several-nodes.md").read_text()
-    assert "keys add backend --journal" in howto[howto.index("## On Kubernetes") :]
+    assert "keys add backend --journal" in HOWTO[HOWTO.index("## On Kubernetes") :]
 
 
 def test_node_hands_over_before_it_is_killed() -> None:
@@ -156,8 +174,32 @@ def test_node_hands_over_before_it_is_killed() -> None:
     assert container["lifecycle"]["preStop"]["exec"]["command"][-1] == "import time; time.sleep(5)"
     assert pod(objects)["terminationGracePeriodSeconds"] == 60
     assert handover["graceSeconds"] >= handover["preStopSeconds"] + 30
-    strategy = objects["Deployment"]["spec"]["strategy"]["rollingUpdate"]
-    assert strategy == {"maxUnavailable": 0, "maxSurge": 1}
+    assert objects["Deployment"]["spec"]["strategy"] == {
+        "type": "RollingUpdate",
+        "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1},
+    }
+
+
+def test_all_nodes_may_stop_before_new_ones_start() -> None:
+    # Kubernetes refuses `rollingUpdate` beside any other type.
+    deployment = rendered({**values(), "strategy": "Recreate"})["Deployment"]
+    assert deployment["spec"]["strategy"] == {"type": "Recreate"}
+
+
+def test_page_says_how_a_split_changes_where_drained_nodes_are_started_again() -> None:
+    section = HOWTO[HOWTO.index("## On Kubernetes") :]
+    steps = [
+        "/v1/drain?limit=",
+        "--set replicas=0",
+        "kubectl wait --for=delete pod",
+        "--against",
+        "--set replicas=3",
+    ]
+    places = [section.index(each) for each in steps]
+    assert places == sorted(places)
+    labels = rendered(values())["Deployment"]["spec"]["selector"]["matchLabels"]
+    (selector,) = re.findall(r"--for=delete pod -l (\S+)", section)
+    assert dict(each.split("=") for each in selector.split(",")).items() <= labels.items()
 
 
 def test_node_that_is_not_ready_is_not_killed_for_it() -> None:
