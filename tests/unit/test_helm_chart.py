@@ -11,10 +11,12 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
 from evenmatch.cli.main import main
+from evenmatch.config.server import Tokens
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy" / "helm" / "evenmatch"
@@ -247,6 +249,37 @@ def test_configuration_is_the_one_that_was_given_and_rolls_the_nodes() -> None:
         each["name"]: each["mountPath"] for each in pod(objects)["containers"][0]["volumeMounts"]
     }
     assert mounts["config"] + "/config.toml" in pod(objects)["containers"][0]["args"]
+
+
+def test_files_are_beside_the_configuration_that_names_them_and_roll_the_nodes() -> None:
+    given = {**values(), "extraFiles": {"login-public.pem": "-----BEGIN\n-----END\n"}}
+    objects = rendered(given)
+    assert objects["ConfigMap"]["data"].keys() == {"config.toml", "login-public.pem"}
+    assert objects["ConfigMap"]["data"]["login-public.pem"] == "-----BEGIN\n-----END\n"
+    before, after = (
+        each["Deployment"]["spec"]["template"]["metadata"]["annotations"]
+        for each in (rendered(values()), objects)
+    )
+    assert {key for key in before if before[key] != after[key]} == {"checksum/files"}
+
+
+def test_secrets_of_tokens_are_mounted_as_the_page_shows() -> None:
+    section = HOWTO[HOWTO.index("### Mount keys of player tokens") :].partition("\n### ")[0]
+    (shown,) = re.findall(r"```yaml\n(.*?)```", section, re.S)
+    extra = yaml.safe_load(shown)
+    assert extra.keys() == {"extraVolumes", "extraVolumeMounts", "extraEnv"} <= values().keys()
+    plain, more = pod(rendered(values())), pod(rendered({**values(), **extra}))
+    assert more["volumes"] == plain["volumes"] + extra["extraVolumes"]
+    for name, key in (("volumeMounts", "extraVolumeMounts"), ("env", "extraEnv")):
+        assert more["containers"][0][name] == plain["containers"][0][name] + extra[key]
+    mounts = [each["mountPath"] for each in more["containers"][0]["volumeMounts"]]
+    # Nothing can be mounted below a volume that is read-only.
+    assert not [each for each in mounts if each.startswith("/etc/evenmatch/")]
+    (file,) = re.findall(r'key_files = \["(/[^"]+)"\]', section)
+    assert str(Path(file).parent) in mounts
+    (config,) = re.findall(r"```toml\n(.*?)```", section, re.S)
+    tables = tomllib.loads(config)
+    assert msgspec.convert(tables["server"]["tokens"], Tokens).key_files
 
 
 def test_container_has_no_more_rights_than_it_needs() -> None:
