@@ -15,6 +15,7 @@ import msgspec
 import pytest
 import yaml
 
+from evenmatch import __version__
 from evenmatch.cli.main import main
 from evenmatch.config.server import Tokens
 
@@ -32,7 +33,11 @@ def values() -> dict[str, Any]:
 
 def rendered(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return what the templates make, by kind."""
-    scope = {"Values": given, "Release": {"Name": "game"}}
+    scope = {
+        "Values": given,
+        "Release": {"Name": "game"},
+        "Chart": {"AppVersion": yaml.safe_load((CHART / "Chart.yaml").read_text())["appVersion"]},
+    }
     found = {}
     for path in sorted((CHART / "templates").glob("*.yaml")):
         made = yaml.safe_load(text_of(path.read_text(), scope))
@@ -95,6 +100,8 @@ def apply(name: str, given: list[Any]) -> Any:
         return json.dumps(str(given[0]))
     if name == "printf":
         return given[0].replace("%v", "%s") % tuple(given[1:])
+    if name == "default":
+        return given[1] or given[0]
     if name == "eq":
         return given[0] == given[1]
     if name == "sha256sum":
@@ -249,6 +256,17 @@ def test_configuration_is_the_one_that_was_given_and_rolls_the_nodes() -> None:
         each["name"]: each["mountPath"] for each in pod(objects)["containers"][0]["volumeMounts"]
     }
     assert mounts["config"] + "/config.toml" in pod(objects)["containers"][0]["args"]
+
+
+def test_image_is_that_of_this_version_unless_a_tag_is_given() -> None:
+    given = values()
+    image = f"registry.example/evenmatch:{__version__}"
+    given["image"]["repository"] = "registry.example/evenmatch"
+    assert pod(rendered(given))["containers"][0]["image"] == image
+    built = set(re.findall(r"registry\.example/evenmatch:\S+", HOWTO))
+    assert built == {image}, "the page builds the image that the chart takes"
+    given["image"]["tag"] = "mine"
+    assert pod(rendered(given))["containers"][0]["image"] == "registry.example/evenmatch:mine"
 
 
 def test_files_are_beside_the_configuration_that_names_them_and_roll_the_nodes() -> None:
