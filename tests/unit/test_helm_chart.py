@@ -32,7 +32,7 @@ def values() -> dict[str, Any]:
 
 
 def rendered(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return what the templates make, by kind."""
+    """Return what the templates make, by kind; what is not named as the release, by its name."""
     scope = {
         "Values": given,
         "Release": {"Name": "game"},
@@ -41,7 +41,8 @@ def rendered(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
     found = {}
     for path in sorted((CHART / "templates").glob("*.yaml")):
         made = yaml.safe_load(text_of(path.read_text(), scope))
-        found[made["kind"]] = made
+        name = made["metadata"]["name"]
+        found[made["kind"] if name == "game" else name] = made
     return found
 
 
@@ -128,9 +129,12 @@ def test_renderer_refuses_what_it_does_not_know() -> None:
 
 def test_chart_has_no_disks_and_no_election() -> None:
     objects = rendered(values())
-    assert set(objects) == {"Deployment", "ConfigMap", "Service", "PodDisruptionBudget"}
-    kinds = {next(key for key in each if key != "name") for each in pod(objects)["volumes"]}
-    assert kinds == {"configMap", "secret", "emptyDir"}
+    kinds = [each["kind"] for each in objects.values()]
+    assert sorted(kinds) == [
+        "ConfigMap", "Deployment", "PodDisruptionBudget", "Service", "Service",
+    ]  # fmt: skip
+    volumes = {next(key for key in each if key != "name") for each in pod(objects)["volumes"]}
+    assert volumes == {"configMap", "secret", "emptyDir"}
     assert pod(objects)["automountServiceAccountToken"] is False
 
 
@@ -220,6 +224,26 @@ def test_node_that_is_not_ready_is_not_killed_for_it() -> None:
     assert str(ports["http"]) == args[args.index("--port") + 1]
     assert str(ports["health"]) == args[args.index("--health-port") + 1]
     assert rendered(values())["Service"]["spec"]["ports"][0]["targetPort"] == "http"
+
+
+def test_prometheus_reaches_nodes_that_are_not_ready_where_the_page_says() -> None:
+    objects = rendered(values())
+    service = objects["game-metrics"]
+    spec = service["spec"]
+    # Where no node is ready, the Service for players has no address.
+    assert (spec["clusterIP"], spec["publishNotReadyAddresses"]) == ("None", True)
+    assert spec["selector"] == objects["Service"]["spec"]["selector"]
+    assert "publishNotReadyAddresses" not in objects["Service"]["spec"]
+    (port,) = spec["ports"]
+    ports = {each["name"]: each["containerPort"] for each in pod(objects)["containers"][0]["ports"]}
+    assert port["port"] == ports[port["targetPort"]]
+    # A monitor that chooses the Service for players by these would scrape each node twice.
+    assert service["metadata"]["labels"] != objects["Service"]["metadata"]["labels"]
+    page = (ROOT / "docs" / "howto" / "read-the-metrics.md").read_text()
+    (shown,) = re.findall(r"```yaml\n(.*?)```", page, re.S)
+    (job,) = yaml.safe_load(shown)["scrape_configs"]
+    (target,) = job["static_configs"][0]["targets"]
+    assert target == f"{service['metadata']['name']}.default.svc:{port['port']}"
 
 
 def test_nodes_are_spread_and_few_go_at_once() -> None:
