@@ -226,6 +226,18 @@ def test_node_that_is_not_ready_is_not_killed_for_it() -> None:
     assert rendered(values())["Service"]["spec"]["ports"][0]["targetPort"] == "http"
 
 
+def test_node_has_time_to_start_and_is_watched_from_then_on() -> None:
+    (container,) = pod(rendered(values()))["containers"]
+    startup, liveness = container["startupProbe"], container["livenessProbe"]
+    # Loading the modules on a busy machine, and a journal that lets a node wait for its answer.
+    assert startup["httpGet"] == liveness["httpGet"]
+    assert startup["periodSeconds"] * startup["failureThreshold"] >= 120
+    # The startup probe holds the others back, so no delay is to be guessed.
+    assert "initialDelaySeconds" not in {*startup, *liveness, *container["readinessProbe"]}
+    section = (ROOT / "docs" / "runbook.md").read_text().partition("\n## EvenmatchGone\n")[2]
+    assert "kubectl rollout restart deployment/game" in section.partition("\n## ")[0]
+
+
 def test_prometheus_reaches_nodes_that_are_not_ready_where_the_page_says() -> None:
     objects = rendered(values())
     service = objects["game-metrics"]
