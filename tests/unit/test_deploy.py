@@ -15,6 +15,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.queue import Queue
+from evenmatch.server.cluster import joined_answers
+from evenmatch.server.cluster.joined_answers import WholeAnswer
+from evenmatch.server.cluster.node_metrics import NodeMetrics
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import assemble
 
@@ -25,12 +28,15 @@ SERVE_OPTIONS = {"--data", "--host", "--port", "--wait"}
 
 
 def metrics_there_are() -> set[str]:
+    """Return the metrics of a game of two shards, by their names."""
+
     async def look() -> str:
         parts = assemble(ShardPlan((Queue(),)), MemoryJournal())
         await parts.runtime.start()
-        text = parts.metrics.text().decode()
+        page = WholeAnswer(200, (), parts.metrics.text())
         await parts.runtime.stop()
-        return text
+        own = NodeMetrics("eu-1").text()
+        return joined_answers.metrics([("s0", page), ("s0.casual", page)], own).body.decode()
 
     return {family.name for family in text_string_to_metric_families(asyncio.run(look()))}
 
@@ -58,9 +64,21 @@ def test_every_metric_of_the_grafana_dashboard_is_measured() -> None:
     asked |= set(re.findall(r"evenmatch_\w+", json.dumps(dashboard["templating"])))
     assert len(asked) > 15
     assert asked <= metrics_there_are()
+    assert {"evenmatch_shard_up", "evenmatch_ready"} <= asked
     assert all(panel["title"] and panel["description"] for panel in panels)
+    ids = [panel["id"] for panel in dashboard["panels"]]
+    assert len(set(ids)) == len(ids)
     places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in dashboard["panels"]]
     assert len(set(places)) == len(places), "no panel hides another"
+
+
+def test_grafana_dashboard_offers_servers_that_answer_though_their_journal_is_away() -> None:
+    dashboard: dict[str, Any] = json.loads((DEPLOY / "grafana" / "evenmatch.json").read_text())
+    (servers,) = [each for each in dashboard["templating"]["list"] if each["name"] == "instance"]
+    # All that nodes show then; see `joined_answers.metrics`.
+    away = joined_answers.metrics([("s0", WholeAnswer(503, (), b""))], "").body.decode()
+    there = {family.name for family in text_string_to_metric_families(away)}
+    assert set(re.findall(r"evenmatch_\w+", servers["query"]["query"])) <= there
 
 
 def test_image_copies_files_that_there_are() -> None:
