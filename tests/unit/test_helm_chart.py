@@ -7,7 +7,10 @@ of `apply`. What it does not know is an error, so that no template is tested hal
 import hashlib
 import json
 import re
+import shutil
+import subprocess
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +41,15 @@ def rendered(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
         "Release": {"Name": "game"},
         "Chart": {"AppVersion": yaml.safe_load((CHART / "Chart.yaml").read_text())["appVersion"]},
     }
+    paths = sorted((CHART / "templates").glob("*.yaml"))
+    return by_name(yaml.safe_load(text_of(path.read_text(), scope)) for path in paths)
+
+
+def by_name(objects: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     found = {}
-    for path in sorted((CHART / "templates").glob("*.yaml")):
-        made = yaml.safe_load(text_of(path.read_text(), scope))
-        name = made["metadata"]["name"]
-        found[made["kind"] if name == "game" else name] = made
+    for each in objects:
+        name = each["metadata"]["name"]
+        found[each["kind"] if name == "game" else name] = each
     return found
 
 
@@ -125,6 +132,31 @@ def test_renderer_refuses_what_it_does_not_know() -> None:
         value_of("range .Values.x", {"Values": {"x": 1}})
     with pytest.raises(KeyError):
         value_of(".Values.y", {"Values": {"x": 1}})
+
+
+EXTRAS: dict[str, Any] = {
+    "strategy": "Recreate",
+    "image": {"repository": "evenmatch", "tag": "mine", "pullPolicy": "Always"},
+    "extraFiles": {"rules.json": "{}\n"},
+    "extraVolumes": [{"name": "more", "emptyDir": {}}],
+    "extraVolumeMounts": [{"name": "more", "mountPath": "/more"}],
+    "extraEnv": [{"name": "MORE", "value": "1"}],
+}
+
+
+@pytest.mark.skipif(shutil.which("helm") is None, reason="there is no helm")
+@pytest.mark.parametrize("given", [{}, EXTRAS], ids=["defaults", "extras"])
+def test_helm_makes_the_same_of_the_templates(given: dict[str, Any], tmp_path: Path) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump(given))
+    command = ["helm", "template", "game", str(CHART), "--values", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    ours = rendered({**values(), **given})
+    for objects in (theirs := by_name(yaml.safe_load_all(done.stdout)), ours):
+        # Helm sorts and indents in its own way, so a checksum of YAML differs.
+        metadata = objects["Deployment"]["spec"]["template"]["metadata"]
+        assert re.fullmatch(r"[0-9a-f]{64}", metadata["annotations"].pop("checksum/files"))
+    assert theirs == ours
 
 
 def test_chart_has_no_disks_and_no_election() -> None:
