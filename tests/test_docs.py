@@ -186,6 +186,21 @@ def test_every_code_over_http_is_documented() -> None:
     assert set(re.findall(r'Problem\(\s*"([a-z_]+)"', source)) <= documented
 
 
+NEVER_FOR_PLAYERS = {"config_error", "no_backfill", "stale_roster", "stale_version"}
+"""Codes of requests that only backends and operators may make."""
+
+
+def test_page_for_game_clients_says_what_to_do_about_every_code_that_they_meet() -> None:
+    page = (ROOT / "docs" / "howto" / "write-a-game-client.md").read_text(encoding="utf-8")
+    table = page.partition("## When a request is refused")[2].partition("## ")[0]
+    rows = [
+        re.findall(r"`([a-z_]+)`", row.split("|")[1]) for row in table.splitlines() if "|" in row
+    ]
+    codes = set(re.findall(r"^\| `([a-z_]+)` \| \d{3} \|", reference("errors.md"), re.M))
+    assert codes >= NEVER_FOR_PLAYERS
+    assert sorted(chain.from_iterable(rows[1:])) == sorted(codes - NEVER_FOR_PLAYERS)
+
+
 def test_every_route_is_documented() -> None:
     text = reference("http.md")
     for row in OPERATIONS:

@@ -5,11 +5,13 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.integration.serving import running
+from evenmatch.cli.main import main
+from tests.integration.serving import Server, running
 from tests.waiting import GIVE_UP
 
 ROOT = Path(__file__).parents[2]
@@ -106,6 +108,68 @@ def test_client_plays_in_node(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def shown_client() -> tuple[str, str, str]:
+    """Return what the page for game clients shows: CONFIG, the program, and it for guests."""
+    page = (ROOT / "docs" / "howto" / "write-a-game-client.md").read_text(encoding="utf-8")
+    (config,) = re.findall(r"```toml\n(.*?)```", page, re.S)
+    program, guests = re.findall(r"```ts\n(.*?)```", page, re.S)
+    for_guests = re.sub(r"const server = .*\n", guests, program).replace('"ada"', "guest.player")
+    return config, program, for_guests
+
+
+def played(server: Server, programs: Sequence[str], key: Mapping[str, str]) -> list[str]:
+    """Let two clients meet, send them to a place as a backend does, and return what they say."""
+    folder = server.log.parent.parent
+    clients = [
+        subprocess.Popen(["node", each], stdout=subprocess.PIPE, text=True, cwd=folder)
+        for each in programs
+    ]
+    feed = server.call("GET", "/v1/queues/duel/matches?after=0&wait=30", headers=key)
+    (made,) = feed.body["matches"]
+    path = f"/v1/matches/{made['match']}/assignment"
+    assert server.call("PUT", path, {"connection": "203.0.113.5:7777"}, headers=key).status == 200
+    return [each.communicate(timeout=GIVE_UP)[0] for each in clients]
+
+
+def test_client_of_the_page_plays(tmp_path: Path) -> None:
+    version = node_version()
+    if version < NODE_MIN:
+        pytest.skip(f"NOT TESTED: the TypeScript client needs Node {NODE_MIN}, found {version}")
+    config, program, _ = shown_client()
+    for name in ("evenmatch.js", "runtime.js", "package.json"):
+        shutil.copy(CLIENT / name, tmp_path / name)
+    with running(tmp_path / "server", config, durable=False) as server:
+        program = program.replace("http://127.0.0.1:8080", server.url)
+        (tmp_path / "ada.mjs").write_text(program)
+        (tmp_path / "bob.mjs").write_text(program.replace('"ada"', '"bob"'))
+        assert played(server, ("ada.mjs", "bob.mjs"), {}) == ["play at 203.0.113.5:7777\n"] * 2
+        # A search that cannot begin says why.
+        (tmp_path / "eve.mjs").write_text(program.replace('"duel"', '"chess"'))
+        done = subprocess.run(
+            ["node", "eve.mjs"], capture_output=True, text=True, check=True, cwd=tmp_path,
+            timeout=GIVE_UP,
+        )  # fmt: skip
+        assert done.stdout.startswith("refused: unknown_queue, ")
+
+
+def test_client_of_the_page_plays_for_guests(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    version = node_version()
+    if version < NODE_MIN:
+        pytest.skip(f"NOT TESTED: the TypeScript client needs Node {NODE_MIN}, found {version}")
+    config, _, program = shown_client()
+    for name in ("evenmatch.js", "runtime.js", "package.json"):
+        shutil.copy(CLIENT / name, tmp_path / name)
+    main(["keys", "add", "backend", "--data", str(tmp_path / "server" / "data")])
+    key = capsys.readouterr().out.split()[0]
+    with running(tmp_path / "server", f"[server]\nguests = true\n{config}") as server:
+        text = program.replace("http://127.0.0.1:8080", server.url)
+        (tmp_path / "guest.mjs").write_text(text)
+        said = played(server, ["guest.mjs"] * 2, {"authorization": f"Bearer {key}"})
+        assert said == ["play at 203.0.113.5:7777\n"] * 2
+
+
 def test_overload_is_tried_again_and_a_pause_is_told_at_once() -> None:
     version = node_version()
     if version < NODE_MIN:
@@ -137,9 +201,12 @@ def test_types_are_those_of_the_interface(tmp_path: Path) -> None:
     for name in ("evenmatch.js", "evenmatch.d.ts", "runtime.js", "runtime.d.ts", "package.json"):
         shutil.copy(CLIENT / name, tmp_path / name)
     (tmp_path / "use.ts").write_text(USE)
+    _, program, for_guests = shown_client()
+    (tmp_path / "shown.ts").write_text(program)
+    (tmp_path / "guests.ts").write_text(for_guests)
     done = subprocess.run(
         [compiler, "--noEmit", "--strict", "--target", "es2022", "--module", "nodenext",
-         "--lib", "es2022,dom,dom.asynciterable", "use.ts"],
+         "--lib", "es2022,dom,dom.asynciterable", "use.ts", "shown.ts", "guests.ts"],
         capture_output=True, text=True, check=False, cwd=tmp_path, timeout=GIVE_UP,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
