@@ -5,6 +5,7 @@ const OVER = new Set(["cancelled", "expired"]);
 const PAUSED = "paused";
 const PAUSE_MOST = 3_000;
 const NOT_VALID = 1008;
+const NOT_LET_IN = 401;
 const INVALID = {
   error: "unauthenticated",
   message: "the key or token is not valid here any more; get a new one",
@@ -92,7 +93,8 @@ export class Connection {
 
   // Many tickets over one WebSocket: nothing is missed and nothing comes twice, whatever happens to
   // the connection. Browsers cannot set headers, so the token goes as a subprotocol. One that is
-  // valid no more ends the stream: to come back with it would be in vain.
+  // valid no more ends the stream: to come back with it would be in vain. Of a connection that was
+  // never opened nothing says why, so one of its tickets is asked for then.
   async *stream(tickets, { signal } = {}) {
     const followed = new Set(tickets);
     const seen = new Map();
@@ -100,9 +102,14 @@ export class Connection {
     for (let tried = 1; followed.size && !signal?.aborted; tried += 1) {
       const socket = new WebSocket(`${this.url.replace(/^http/, "ws")}/v1/stream`, protocols);
       const close = () => socket.close();
+      let isOpened = false;
+      const opened = () => {
+        isOpened = true;
+        resume(socket, followed, seen);
+      };
       signal?.addEventListener("abort", close);
       try {
-        for await (const text of messagesOf(socket, () => resume(socket, followed, seen))) {
+        for await (const text of messagesOf(socket, opened)) {
           tried = 0;
           const event = JSON.parse(text);
           if (event.event === "problem") {
@@ -121,8 +128,16 @@ export class Connection {
         signal?.removeEventListener("abort", close);
         socket.close();
       }
+      if (!isOpened && !signal?.aborted) await this.checkAccess([...followed][0]);
       await sleep(this.pause(Math.max(tried, 1)));
     }
+  }
+
+  // Throws if the server takes no requests with this token.
+  async checkAccess(ticket) {
+    const path = `/v1/tickets/${encodeURIComponent(ticket)}`;
+    const answer = await fetch(this.url + path, { headers: this.headers() }).catch(() => null);
+    if (answer?.status === NOT_LET_IN) throw await refusalOf(answer);
   }
 
   headers() {

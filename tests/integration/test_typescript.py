@@ -74,6 +74,33 @@ console.log(told.join(" "));
 """
 
 
+NOT_LET_IN = """
+const { Connection } = await import(process.argv.at(-1));
+const told = [];
+globalThis.WebSocket = class extends EventTarget {
+  constructor() {
+    super();
+    told.push("refused");
+    setTimeout(() => this.dispatchEvent(Object.assign(new Event("close"), { code: 1006 })));
+  }
+  close() {}
+};
+const answers = [503, 404, 401];
+globalThis.fetch = async (url, { headers }) => {
+  told.push(url, headers.authorization);
+  const status = answers.shift();
+  return new Response('{"error":"unauthenticated","message":"who?"}', { status });
+};
+const server = new Connection("http://here", { token: "t", chance: () => 0 });
+try {
+  for await (const event of server.stream(["s0-1"])) told.push(event);
+} catch (refusal) {
+  told.push(refusal.name, refusal.status, refusal.code);
+}
+console.log(told.join(" "));
+"""
+
+
 def node_version() -> int:
     """Return the major version of Node, 0 without it."""
     if shutil.which("node") is None:
@@ -192,6 +219,19 @@ def test_stream_whose_token_is_valid_no_more_ends_with_a_sentence() -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["1013", "1008", "ServerRefused", "401", "unauthenticated"]
+
+
+def test_stream_that_is_not_let_in_ends_with_the_servers_reason() -> None:
+    version = node_version()
+    if version < NODE_MIN:
+        pytest.skip(f"NOT TESTED: the TypeScript client needs Node {NODE_MIN}, found {version}")
+    done = subprocess.run(
+        ["node", "--input-type=module", "-e", NOT_LET_IN, (CLIENT / "runtime.js").as_uri()],
+        capture_output=True, text=True, check=False, timeout=GIVE_UP,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    once = "refused http://here/v1/tickets/s0-1 Bearer t "
+    assert done.stdout.strip() == f"{once * 3}ServerRefused 401 unauthenticated"
 
 
 def test_types_are_those_of_the_interface(tmp_path: Path) -> None:
