@@ -200,10 +200,12 @@ def test_policy_that_fails_by_its_own_timer_is_logged_at_once_and_with_its_trace
         def error(
             self,
             event: str,
+            shard: str,
             fault: str,
             consequence: str,
             exc_info: BaseException | None = None,
         ) -> None:
+            assert shard == "s0"
             logged.append((fault.split()[4], exc_info))
 
     class Failing:
@@ -629,7 +631,8 @@ def test_queue_in_which_tickets_wait_is_dropped_only_on_request(
         await runtime.stop()
 
     play(scene)
-    assert logged == [("tickets_expired", {"count": 1, "reason": "queue_changed"})]
+    told = {"shard": "s0", "count": 1, "reason": "queue_changed"}
+    assert logged == [("tickets_expired", told)]
 
 
 def test_snapshot_every_comes_from_the_environment_in_tests() -> None:

@@ -20,7 +20,7 @@ from evenmatch.journals.base import Journal
 from evenmatch.server.cluster.identity import address_of, name_of
 from evenmatch.server.runtime.games import Games
 from evenmatch.server.runtime.lease_keeping import LEASE_OVER, RELEASED, WAS_AWAY, Claim
-from evenmatch.server.runtime.logs import log
+from evenmatch.server.runtime.logs import about, log
 
 ASK_EVERY = 0.2
 """Seconds between two questions for the lease."""
@@ -285,6 +285,10 @@ class Seat:
 
     async def live(self) -> None:
         """Ask for the lease, and answer while it is held, for ever."""
+        with about(game=self.tenant, shard=self.claim.shard):
+            await self._live()
+
+    async def _live(self) -> None:
         while True:
             games = self._standby = self._start()
             following = asyncio.create_task(self._follow(games))

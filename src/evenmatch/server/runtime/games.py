@@ -28,7 +28,7 @@ from evenmatch.server.http.responses import Asgi
 from evenmatch.server.operations.versions import Versions, read_anew
 from evenmatch.server.runtime.clock import Clocks
 from evenmatch.server.runtime.lease_keeping import owner_of
-from evenmatch.server.runtime.logs import log
+from evenmatch.server.runtime.logs import about, log
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.services import Services, assemble
@@ -123,6 +123,7 @@ class Games:
                 )
 
         self.services: tuple[Services, ...] = tuple(assembled(each) for each in games)
+        self._names = [each.name for each in games]
         self._notes = [_time_notes(each.runtime) for each in self.services]
         self._turns: list[asyncio.Task[None]] = []
         self._first_keys: set[asyncio.Task[None]] = set()
@@ -182,7 +183,8 @@ class Games:
         """
         for number, services in enumerate(self.services):
             try:
-                await services.runtime.start()
+                with about(game=self._names[number]):
+                    await services.runtime.start()
             except MatchmakingError as error:
                 # The one that failed has stopped itself.
                 others = (*self.services[:number], *self.services[number + 1 :])

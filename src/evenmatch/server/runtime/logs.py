@@ -1,4 +1,8 @@
-"""The server's log: lines of JSON on standard error."""
+"""The server's log: lines of JSON on standard error.
+
+Where a process has several games, or a node several shards, the lines of each name theirs: what a
+game starts is started within `about`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import cast
 
 import structlog
@@ -21,6 +26,7 @@ log = cast(
         structlog.PrintLogger(sys.stderr),
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         processors=[
+            structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
@@ -28,6 +34,15 @@ log = cast(
         ],
     ),
 )
+
+
+def about(**names: str) -> AbstractContextManager[None]:
+    """Return a context within which lines, also those of tasks that are begun, have these names.
+
+    Empty ones are left out.
+    """
+    kept = {key: name for key, name in names.items() if name}
+    return cast("AbstractContextManager[None]", structlog.contextvars.bound_contextvars(**kept))
 
 
 class FaultLog:
@@ -47,7 +62,11 @@ class FaultLog:
             if fault not in known:
                 what = "its queue makes no match"
                 log.error(
-                    "policy_fault", fault=str(fault), consequence=what, exc_info=fault.__cause__
+                    "policy_fault",
+                    shard=engine.shard,
+                    fault=str(fault),
+                    consequence=what,
+                    exc_info=fault.__cause__,
                 )
 
 

@@ -220,7 +220,8 @@ class Runtime(CallbackPort):
         before = self.engine.tables.sequence
         await self.ask(configure)
         if count := expired_by_change(self.engine.tables, before):
-            log.warning("tickets_expired", count=count, reason="queue_changed")
+            shard, reason = self.plan.shard, "queue_changed"
+            log.warning("tickets_expired", shard=shard, count=count, reason=reason)
 
     async def stop(self, *, with_snapshot: bool = True) -> None:
         """Finish the commit, take a snapshot, and close the journal, whatever fails on the way."""
@@ -442,7 +443,7 @@ class Runtime(CallbackPort):
 
         The engine may have stopped half-way, so only the journal knows what is true.
         """
-        log.error("engine_failed", error=repr(error), exc_info=error)
+        log.error("engine_failed", shard=self.plan.shard, error=repr(error), exc_info=error)
         self._crashed = JournalUnavailable(
             "the server has failed and is rebuilding its state; try again"
         )
@@ -569,7 +570,12 @@ class Runtime(CallbackPort):
         """Answer everyone who waits with a 503, and rebuild the shard or give it up."""
         self.failure = str(error)
         self._timer.disarm()
-        log.error("shard_failed", error=str(error), consequence="requests are answered with 503")
+        log.error(
+            "shard_failed",
+            shard=self.plan.shard,
+            error=str(error),
+            consequence="requests are answered with 503",
+        )
         self._execute(self.shard.fail(error))
         self._idle.set()
         await self._snapshots.forget()
@@ -585,9 +591,9 @@ class Runtime(CallbackPort):
             except Exception as again:  # noqa: BLE001
                 error = self.give_up_shard(again)
             else:
-                log.warning("shard_back", tries=tries)
+                log.warning("shard_back", shard=self.plan.shard, tries=tries)
                 return
-        log.error("shard_given_up", error=str(error))
+        log.error("shard_given_up", shard=self.plan.shard, error=str(error))
         self.given_up.set()
         await asyncio.Event().wait()
 

@@ -125,7 +125,12 @@ class Snapshots:
         self._task = None
         if not task.cancelled() and (error := task.exception()) is not None:
             self._due = self._durable + self._every
-            log.error("snapshot_failed", error=str(error), consequence="recovery takes longer")
+            log.error(
+                "snapshot_failed",
+                shard=self._name,
+                error=str(error),
+                consequence="recovery takes longer",
+            )
 
 
 class OldRecords:

@@ -1,0 +1,57 @@
+"""Lines of the log name the game and the shard that they are about."""
+
+import asyncio
+import io
+import json
+from typing import Any
+
+import pytest
+import structlog
+
+from evenmatch.journals.memory import MemoryJournal
+from evenmatch.server.cluster.node import Node
+from evenmatch.server.runtime.logs import about, log
+from tests.unit.server.test_cluster_nodes import with_node
+from tests.waiting import until
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """Return what the log is told."""
+    lines = io.StringIO()
+    monkeypatch.setattr(log, "_logger", structlog.PrintLogger(lines))
+    return lines
+
+
+def lines(told: io.StringIO) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in told.getvalue().splitlines()]
+
+
+def test_tasks_that_are_begun_within_names_keep_them(told: io.StringIO) -> None:
+    async def main() -> None:
+        heard = asyncio.Event()
+
+        async def task() -> None:
+            await heard.wait()
+            log.info("inside")
+            log.info("inside", shard="s9")
+
+        with about(game="chess", shard=""):
+            running = asyncio.create_task(task())
+        log.info("outside")
+        heard.set()
+        await running
+
+    asyncio.run(main())
+    named = [(each["event"], each.get("game"), each.get("shard")) for each in lines(told)]
+    assert named == [("outside", None, None), ("inside", "chess", None), ("inside", "chess", "s9")]
+
+
+def test_what_a_shard_of_a_node_says_names_its_game(told: io.StringIO) -> None:
+    async def scene(running: Node) -> None:
+        (seat,) = running._seats.values()
+        await until(lambda: seat.present is not None, "the lease")
+
+    with_node(scene, journal=MemoryJournal())
+    (answers,) = [each for each in lines(told) if each["event"] == "node_answers"]
+    assert (answers["shard"], "game" in answers) == ("s0", False)
