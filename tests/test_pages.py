@@ -79,7 +79,7 @@ def test_a_wrong_figure_is_found() -> None:
     assert missing("mean wait .94 s of 2,424", "tickets 2,424 wait 0.9378 s") == []
 
 
-@pytest.mark.parametrize(("command", "page"), in_turn(status_rows(), 2))
+@pytest.mark.parametrize(("command", "page"), in_turn(status_rows(), 3))
 def test_status_has_the_figures_that_its_command_prints(
     command: str,
     page: str,

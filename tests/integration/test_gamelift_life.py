@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.extent import in_turn
 from tests.integration.gamelift_clients import following, listening
 from tests.integration.gamelift_sdks import Boto, Caller, CallFailed, JavaScript
 from tests.integration.serving import CONFIG, Server, running
@@ -223,6 +224,6 @@ def test_whole_life_of_a_match_with_the_sdk_for_javascript(tmp_path: Path) -> No
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("make", [Boto, JavaScript], ids=["boto3", "javascript"])
+@pytest.mark.parametrize("make", in_turn([Boto, JavaScript], 2))
 def test_whole_life_of_a_match_in_cbor(tmp_path: Path, make: type[Boto] | type[JavaScript]) -> None:
     assert live_through(tmp_path, make, "cbor") == {"application/cbor"}
