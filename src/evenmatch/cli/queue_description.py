@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 
+from evenmatch.cli.rating_warnings import RATING, rating_warnings
 from evenmatch.cli.split_warnings import split_warnings
 from evenmatch.cli.warnings import solving_warnings, surprises, timing_warnings
 from evenmatch.criteria.base import Form
@@ -24,6 +25,7 @@ from evenmatch.model.queue import (
 )
 from evenmatch.model.scenario import Scenario
 from evenmatch.policies.default_choice import default_choice
+from evenmatch.ratings.registry import parse_system
 
 DEADLINES = {
     "bots": "then plays with bots in the empty seats",
@@ -34,7 +36,6 @@ DEADLINES = {
 
 BROUGHT = {Form.NUMBERS: "the number {}", Form.PLACES: "pings (attribute {})"}
 """What players must bring for a criterion or a rule; others bring "the attribute" of its name."""
-RATING = "rating"
 USUAL = (RATING, *[each.attribute for each in KINDS.values() if each.attribute])
 """Attributes that have their names from us."""
 
@@ -65,9 +66,11 @@ def describe(pool: Pool) -> Iterator[str]:
     brought = _brought(queue)
     if queue.rating is not None:
         brought.pop(RATING, None)
+        newcomer = parse_system(queue.rating).newcomer
         yield (
             f"Outcomes of its matches change ratings, by {queue.rating}; a player who comes "
-            "without a rating gets the stored one, or a newcomer's."
+            "without a rating gets the stored one, or a newcomer's: mean "
+            f"{number(newcomer.mean)}, deviation {number(newcomer.deviation)}."
         )
     if brought:
         yield f"Each player brings {list_in_words([*brought.values()])}; other tickets are refused."
@@ -110,6 +113,7 @@ def warnings_of(scenario: Scenario, pools: list[Pool]) -> Iterator[str]:
             yield f"queue {pool.name}: {warning}"
         for warning in timing_warnings(pool.queue):
             yield f"queue {pool.name}: {warning}"
+    yield from rating_warnings([pool.queue for pool in pools])
     groups = list(dict.fromkeys(queue.group for queue in scenario.queues))
     if len(groups) > 1:
         yield (

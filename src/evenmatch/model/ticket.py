@@ -115,7 +115,8 @@ class Rating(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
 
     Args:
         mean: The estimated strength, in points of the rating system.
-        deviation: The standard deviation of the estimate, in the same points, >= 0.
+        deviation: The standard deviation of the estimate, in the same points, >= 0. The default is
+            that of Glicko's newcomers; in other points, as those of `weng_lin`, always give it.
         volatility: Glicko-2's volatility; other systems have none.
     """
 
