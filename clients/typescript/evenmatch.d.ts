@@ -245,6 +245,7 @@ export interface Tolerance {
   blocks: number;
   blocks_alone: number;
   blocks_forever: number;
+  blocks_by_theirs?: number;
 }
 
 /** How many other tickets that fit into a match with this one accept it, or are accepted. */

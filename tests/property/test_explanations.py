@@ -193,6 +193,18 @@ def test_each_rule_blocks_whom_the_reference_says(
         assert part.compared == part.others == len(scene.tickets) - 1
         assert [told.blocks for told in part.rules] == [len(each) for each in blocked]
         assert [told.blocks_forever for told in part.rules] == [len(each) for each in never]
+        for r, told, apart in zip(rules, part.rules, blocked, strict=True):
+            if told.accept == "either":
+                assert told.blocks_by_theirs == 0
+            elif told.unit != "relative":
+                # Beside others who have waited for ever, only the ticket's own limit counts.
+                old = [
+                    msgspec.structs.replace(o, enqueued_at=-1e9)
+                    for o in others(scene, ticket)
+                    if o.id in apart
+                ]
+                within = sum(r.pair_ready_at(o, ticket) <= scene.now for o in old)
+                assert told.blocks_by_theirs == within
         free = {o.id for o in others(scene, ticket) if not any(o.id in each for each in blocked)}
         ready = [o for o in others(scene, ticket) if whole.pair_ready_at(o, ticket) <= scene.now]
         assert free.issuperset(each.id for each in ready)

@@ -33,12 +33,15 @@ class Obstacle(msgspec.Struct, frozen=True, eq=False):
         needs: The limit that each pair needs, in the rule's unit; shape (tickets,).
         ready_at: The instant from which the rule lets each pair play; inf if never.
         blocked: The tickets that it keeps apart now.
+        blocked_by_theirs: Those of them that are within the ticket's own limit, so that only their
+            own limits keep them apart.
     """
 
     rule: Rule
     needs: Floats
     ready_at: Floats
     blocked: Mask
+    blocked_by_theirs: Mask
 
 
 class PairwiseView(msgspec.Struct, frozen=True, eq=False):
@@ -158,19 +161,23 @@ class PairwiseComparer:
         assert isinstance(rule, Rule)
         born = self.table.column(ENQUEUED)
         if rule.unit != "relative" and rule.accept == "both":
-            ready_at = since + when(gaps)
-            return Obstacle(rule, gaps, ready_at, ready_at > now)
+            waits = when(gaps)
+            ready_at = since + waits
+            blocked = ready_at > now
+            return Obstacle(rule, gaps, ready_at, blocked, blocked & (born[row] + waits <= now))
         mine = theirs = gaps
         if rule.unit == "relative":
             own = self.table.means(pair_column)
             mine, theirs = _shares(gaps, own[row : row + 1]), _shares(gaps, own)
         pick = np.maximum if rule.accept == "both" else np.minimum
         needs = pick(mine, theirs)
-        ready_at = pick(born[row] + when(mine), born + when(theirs))
+        own_at = born[row] + when(mine)
+        ready_at = pick(own_at, born + when(theirs))
         if rule.accept == "either" and not self._is_duel:
             never = (ready_at == math.inf) & (rule.unit != "relative")
             ready_at = np.where(never, math.inf, -math.inf)
-        return Obstacle(rule, needs, ready_at, ready_at > now)
+        blocked = ready_at > now
+        return Obstacle(rule, needs, ready_at, blocked, blocked & (own_at <= now))
 
     def _fits(self, row: int) -> Mask:
         """Return the tickets that may be in one match with a ticket by size, side and roles."""

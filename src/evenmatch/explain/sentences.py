@@ -19,7 +19,7 @@ from evenmatch.explain.phrases import (
     the_rule,
 )
 from evenmatch.explain.snapshot import QueueSnapshot
-from evenmatch.model.explanation import QueuePart
+from evenmatch.model.explanation import QueuePart, Tolerance
 
 SOON = 0.05
 """Shorter times, in seconds, are called now."""
@@ -211,15 +211,25 @@ def _blockers(part: QueuePart) -> list[tuple[int, str, str]]:
     found = []
     for rule in part.rules:
         if rule.blocks:
-            what = the_rule(rule)
-            if kind_named(rule).is_measure:
-                is_last = rule.final is not None and rule.final <= rule.limit
-                what += f" ({limit_text(rule, rule.limit)}{'' if is_last else ' now'})"
-            found.append((rule.blocks, f"{what} keeps", "away"))
+            what, away = _whose_limit(rule)
+            found.append((rule.blocks, f"{what} keeps", away))
     if part.seats.misfits:
         keep = "sizes, sides or roles keep"
         found.append((part.seats.misfits, keep, "out of any match with it"))
     return sorted(found, key=lambda each: -each[0])
+
+
+def _whose_limit(rule: Tolerance) -> tuple[str, str]:
+    """Return a rule with the limit that blocks, this ticket's or that of others, and "away"."""
+    what, theirs = the_rule(rule), rule.blocks_by_theirs
+    if not kind_named(rule).is_measure:
+        return what, "away"
+    is_last = rule.final is not None and rule.final <= rule.limit
+    limit = f"{limit_text(rule, rule.limit)}{'' if is_last else ' now'}"
+    if theirs == rule.blocks:
+        return f"their own {what.removeprefix('the ')} (not this ticket's, {limit})", "away"
+    away = f"away, {theirs:,} of them only by their own limits" if theirs else "away"
+    return f"{what} ({limit})", away
 
 
 def _missing(part: QueuePart) -> str:

@@ -89,10 +89,11 @@ def _tolerance(
     obstacle, by_one = met
     waited = pairwise.now - born
     change = next_change(rule, waited)
-    blocks = alone = forever = 0
+    blocks = theirs = alone = forever = 0
     if obstacle is not None:
         blocked = obstacle.blocked & pairwise.others
         blocks = int(np.count_nonzero(blocked))
+        theirs = int(np.count_nonzero(obstacle.blocked_by_theirs & pairwise.others))
         alone = int(np.count_nonzero(blocked & by_one))
         forever = int(np.count_nonzero(blocked & (obstacle.ready_at == math.inf)))
     return Tolerance(
@@ -106,6 +107,7 @@ def _tolerance(
         final=final_limit(rule),
         is_pairwise=obstacle is not None and rule.condition is None,
         blocks=blocks,
+        blocks_by_theirs=theirs,
         blocks_alone=alone,
         blocks_forever=forever,
     )

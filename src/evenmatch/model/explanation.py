@@ -26,6 +26,8 @@ class Tolerance(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         blocks: How many tickets it keeps apart from this one now.
         blocks_alone: How many of these nothing else keeps apart from this one.
         blocks_forever: How many of `blocks` it keeps apart however long they wait.
+        blocks_by_theirs: How many of `blocks` are within this ticket's limit, so that only their
+            own limits keep them apart.
     """
 
     rule: str
@@ -40,6 +42,7 @@ class Tolerance(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     blocks: int
     blocks_alone: int
     blocks_forever: int
+    blocks_by_theirs: int = 0
 
 
 class Acceptance(msgspec.Struct, frozen=True, gc=False):

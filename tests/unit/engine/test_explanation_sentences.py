@@ -157,6 +157,19 @@ def test_who_expires_before_the_first_match_is_told_so_and_what_it_would_take() 
     assert matched_at(engine, ticket, 60.0) == 59.0
 
 
+def test_the_limit_that_blocks_is_named_whosever_it_is() -> None:
+    engine = engine_of(Queue("duel", rules=(WIDENS,), policy="greedy"))
+    hand_in(engine, Enqueue(0.0, (new_ticket("a", 1500),)))
+    hand_in(engine, Enqueue(60.0, (new_ticket("b", 1650), new_ticket("c", 1350))))
+    apart = "keeps both other tickets away"
+    theirs = f": their own limit on rating (not this ticket's, 160 now) {apart}."
+    assert theirs in told(engine, "s0-1", 60.0)
+    assert f": the limit on rating (100 now) {apart}." in told(engine, "s0-2", 60.0)
+    hand_in(engine, Enqueue(61.0, (new_ticket("d", 2500),)))
+    some = "keeps all 3 other tickets away, 2 of them only by their own limits."
+    assert f": the limit on rating (161 now) {some}" in told(engine, "s0-1", 61.0)
+
+
 def test_a_match_at_the_deadline_is_in_time() -> None:
     queue = Queue("duel", rules=(WIDENS,), policy="greedy", wait_max=60.0)
     engine, ticket = two(queue, 160.0)
