@@ -96,7 +96,7 @@ def describe(pool: Pool) -> Iterator[str]:
         )
     if queue.exclusive_match:
         yield (
-            "A player of a live match may not queue again until it is finished, "
+            "A player of a live match may not queue again in this group until it is finished, "
             f"or {seconds(queue.match_max)} have passed."
         )
 

@@ -343,7 +343,8 @@ class Queue(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
             criteria, or with a `wait_price` of 0, it is `greedy`. `evenmatch check` says which one
             a queue gets, and why.
         group: Queues of the same group share players.
-        exclusive_match: Whether players may not queue while they are in a live match.
+        exclusive_match: Whether players of its live matches may not queue, here or in any other
+            queue of its group; queues of other groups take them.
         match_max: For `exclusive_match`: seconds after which a match no longer counts as live.
         silent_after: Seconds without a heartbeat after which a ticket is cancelled; None means
             never.

@@ -192,6 +192,13 @@ def test_queue_that_rates_its_players_does_not_ask_them_for_a_rating(
     assert "by glicko2; a player who comes without a rating gets the stored one" in told
 
 
+def test_exclusive_match_is_told_to_hold_in_its_group(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    told = check(capsys, tmp_path, QUEUE + "exclusive_match = true\nmatch_max = 900.0\n")
+    assert "may not queue again in this group until it is finished, or 900 s have passed." in told
+
+
 def test_number_of_hosts_that_a_match_needs_is_told(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
