@@ -25,6 +25,7 @@ from evenmatch.model.queue import (
 )
 from evenmatch.model.scenario import Scenario
 from evenmatch.policies.default_choice import default_choice
+from evenmatch.policies.hooks import target_of
 from evenmatch.ratings.registry import parse_system
 
 DEADLINES = {
@@ -74,7 +75,7 @@ def describe(pool: Pool) -> Iterator[str]:
         )
     if brought:
         yield f"Each player brings {list_in_words([*brought.values()])}; other tickets are refused."
-    yield _price(queue)
+    yield _price(queue, target_of(queue, pool.policy))
     if queue.handicap is not None:
         yield _handicap(queue.handicap)
     if queue.wait_max is None:
@@ -109,7 +110,7 @@ def warnings_of(scenario: Scenario, pools: list[Pool]) -> Iterator[str]:
         pools: Its queues at work.
     """
     for pool in pools:
-        for warning in _warnings(pool.queue):
+        for warning in _warnings(pool.queue, target_of(pool.queue, pool.policy)):
             yield f"queue {pool.name}: {warning}"
         for warning in timing_warnings(pool.queue):
             yield f"queue {pool.name}: {warning}"
@@ -125,7 +126,8 @@ def warnings_of(scenario: Scenario, pools: list[Pool]) -> Iterator[str]:
     yield from solving_warnings(scenario.solve_time, pools)
 
 
-def _warnings(queue: Queue) -> Iterator[str]:
+def _warnings(queue: Queue, target: float | None) -> Iterator[str]:
+    """Yield what may surprise about a queue whose policy keeps a mean wait, or None."""
     for attribute in _brought(queue):
         if attribute not in USUAL and (near := get_close_matches(attribute, USUAL, cutoff=0.8)):
             yield f"tickets without {attribute} are refused; did you mean {near[0]}?"
@@ -133,10 +135,15 @@ def _warnings(queue: Queue) -> Iterator[str]:
         yield from _without_deadline(queue)
     if queue.wait_max is not None and queue.on_deadline == "keep" and not _always_widens(queue):
         yield 'on_deadline = "keep": a ticket that nobody may play waits for ever'
-    if queue.target_wait is not None and not queue.policy.startswith("rolling"):
+    if queue.target_wait is not None and target is None:
         yield f"target_wait: the policy {queue.policy} does not keep it; rolling does"
+    if queue.target_wait is not None and target not in (None, queue.target_wait):
+        yield (
+            f"target_wait = {number(queue.target_wait)} has no effect: the policy {queue.policy} "
+            "has a target_wait of its own; leave out one of the two"
+        )
     is_free = queue.wait_price is None and queue.wait_max is None
-    if is_free and queue.criteria and not _has_target(queue):
+    if is_free and queue.criteria and target is None:
         yield (
             "a player-second of waiting costs 1 because neither wait_price nor wait_max is given; "
             "a criterion costs its weight at the most"
@@ -276,16 +283,11 @@ def _asked(accept: ReadyCheck) -> Iterator[str]:
         yield "If a player declines or does not answer, all others wait again with their age."
 
 
-def _has_target(queue: Queue) -> bool:
-    """Return whether the price of waiting follows from a mean wait, not from the file."""
-    return queue.policy.partition(":")[0] == "rolling" and queue.target is not None
-
-
-def _price(queue: Queue) -> str:
-    if _has_target(queue):
-        assert queue.target is not None
+def _price(queue: Queue, target: float | None) -> str:
+    """Say what waiting costs, or which mean wait the policy keeps."""
+    if target is not None:
         return (
-            f"Players wait {seconds(queue.target)} on average if enough of them play; how good "
+            f"Players wait {seconds(target)} on average if enough of them play; how good "
             f"a match must be to start follows from that."
         )
     return f"A second of one player's waiting costs {number(queue.price)}."

@@ -19,7 +19,7 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.scenario import ArrivalClass, Arrivals, Choice, Scenario
 from evenmatch.policies.base import Policy
-from evenmatch.policies.hooks import target_of
+from evenmatch.policies.hooks import TARGET, target_of
 from evenmatch.policies.registry import is_built_in, parse_policy
 from evenmatch.policies.shared.balance import Balance
 
@@ -209,9 +209,10 @@ def timing_warnings(queue: Queue) -> Iterator[str]:
         queue: Valid; each sentence names a key and what to write.
     """
     yield from _of_units(queue)
-    target = target_of(queue, parse_policy(queue.policy))
+    policy = parse_policy(queue.policy)
+    target = target_of(queue, policy)
     if target is not None:
-        yield from _of_target(queue, target)
+        yield from _of_target(queue, target, is_own=getattr(policy, TARGET) is not None)
     silence = queue.silent_after
     if silence is not None and silence < 2.0 * HEARTBEAT_SECONDS:
         what = "players who are there would be dropped"
@@ -255,21 +256,31 @@ def _of_units(queue: Queue) -> Iterator[str]:
                 yield f"{key} = {bound:g} of {each.kind}: latencies are in milliseconds"
 
 
-def _of_target(queue: Queue, target: float) -> Iterator[str]:
-    """Yield what alone takes as long as players shall wait."""
+def _of_target(queue: Queue, target: float, *, is_own: bool) -> Iterator[str]:
+    """Yield what alone takes as long as players shall wait.
+
+    Args:
+        queue: The queue.
+        target: The mean wait that its policy keeps.
+        is_own: Whether the policy's SPEC says so.
+    """
+
+    def write(wait: float) -> str:
+        return f"target_wait={wait:g} in its policy" if is_own else f'target_wait = "{wait:g}s"'
+
     accept = queue.accept
     if accept is not None and target <= accept.seconds:
         yield (
             f"target_wait is {target:g} s and counts the ready-check too, which alone may take "
             f"accept.seconds = {accept.seconds:g}: no policy keeps it if players take their time; "
-            f'write target_wait = "{2.0 * accept.seconds:g}s", or a shorter ready-check'
+            f"write {write(2.0 * accept.seconds)}, or a shorter ready-check"
         )
     held = queue.commit_jitter / 2.0
     if held and target <= held:
         yield (
             f"target_wait is {target:g} s, and commit_jitter = {queue.commit_jitter:g} alone holds "
-            f"players back for {held:g} s on average: no policy keeps it; write target_wait = "
-            f'"{4.0 * held:g}s", or a smaller commit_jitter'
+            f"players back for {held:g} s on average: no policy keeps it; write "
+            f"{write(4.0 * held)}, or a smaller commit_jitter"
         )
 
 

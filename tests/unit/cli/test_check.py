@@ -119,6 +119,23 @@ def test_target_of_waits_is_told_and_a_policy_that_ignores_it_is_named(
     assert "target_wait: the policy greedy does not keep it; rolling does" in told
 
 
+def test_target_of_the_policy_is_told_rather_than_the_queues(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    own = QUEUE + 'players = 5\npolicy = "rolling:target_wait=40"\n'
+    told = check(capsys, tmp_path, own)
+    assert "Players wait 40 s on average if enough of them play" in told
+    assert "has no effect" not in told
+    told = check(capsys, tmp_path, own + "wait_price = 0.1\n")
+    assert "Players wait 40 s on average if enough of them play" in told
+    told = check(capsys, tmp_path, own + "target_wait = 90\n")
+    assert "Players wait 40 s on average if enough of them play" in told
+    assert (
+        "target_wait = 90 has no effect: the policy rolling:target_wait=40 has a target_wait of "
+        "its own; leave out one of the two" in told
+    )
+
+
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
@@ -260,7 +277,11 @@ JOBS = QUEUE + 'policy = "tests.shuffles.Shuffles:every=4"\n'
         ),
         (
             QUEUE + 'players = 5\npolicy = "rolling:target_wait=4"\naccept = {seconds = 10}',
-            "target_wait is 4 s and counts the ready-check too",
+            (
+                "target_wait is 4 s and counts the ready-check too, which alone may take "
+                "accept.seconds = 10: no policy keeps it if players take their time; write "
+                "target_wait=20 in its policy, or a shorter ready-check"
+            ),
         ),
         (
             ROLLING + "target_wait = 2\ncommit_jitter = 4",
