@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from itertools import islice
+from collections.abc import Iterable, Mapping
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from evenmatch.cli.queue_description import describe, warnings_of
-from evenmatch.cli.recording_warnings import drawn_instead
+from evenmatch.cli.recording_warnings import drawn_instead, uncounted
 from evenmatch.cli.scale_warnings import scale_warnings
 from evenmatch.cli.warnings import setting_warnings
 from evenmatch.config.files import (
@@ -47,6 +47,8 @@ PROBLEMS_MAX = 20
 BAD_INPUT = 2
 TRIED = 100
 """Arrivals that are tried."""
+WARMING_MOST = 100_000
+"""Arrivals among which one after the warm-up is looked for."""
 PLAYED = 300
 """Arrivals that are played at least to see what waiting longer buys."""
 
@@ -115,7 +117,7 @@ def _check_game(config: Path, matches: Path | None, against: str | None, tenant:
         return _check_matches(config, scenario, matches)
     with naming(config):
         _read_keys(settings)
-        pools, tried = _try_out(scenario)
+        pools, tried, is_counted = _try_out(scenario)
     print(f"{config} is valid.")
     for pool in pools:
         print("\n" + "\n".join(describe(pool)))
@@ -124,12 +126,13 @@ def _check_game(config: Path, matches: Path | None, against: str | None, tenant:
         *drawn_instead(scenario),
         *scale_warnings(scenario.queues, tried),
         *setting_warnings(settings),
+        *([] if is_counted else [uncounted(scenario)]),
     ]
     if warnings:
         print()
     for warning in warnings:
         print(f"warning: {warning}")
-    if any(target_of(pool.queue, pool.policy) is not None for pool in pools):
+    if is_counted and any(target_of(pool.queue, pool.policy) is not None for pool in pools):
         from evenmatch.cli.sweep import say_longer_of
 
         say_longer_of(scenario, PLAYED)
@@ -265,8 +268,10 @@ def _tickets(count: int) -> str:
     return "1 ticket waits" if count == 1 else f"{count:,} tickets wait"
 
 
-def _try_out(scenario: Scenario) -> tuple[list[Pool], list[Arrival]]:
+def _try_out(scenario: Scenario) -> tuple[list[Pool], list[Arrival], bool]:
     """Set the queues to work, let the first arrivals come, and return both.
+
+    Also return whether a simulation would count any of all arrivals.
 
     Raises:
         MatchmakingError: A policy cannot work on its queue or here, or an arrival cannot be taken.
@@ -276,6 +281,7 @@ def _try_out(scenario: Scenario) -> tuple[list[Pool], list[Arrival]]:
             check_kernels(spec, queue.name)
     queues, resolve = with_policy(scenario.queues, None)
     tried: list[Arrival] = []
+    is_counted = True
     with plain_if_few(TRIED, queues, [resolve(queue) for queue in queues]):
         simulator = Simulator(queues, resolve, History(queues[0].name), until=scenario.until)
         pools = list(simulator.engine.pools.values())
@@ -287,7 +293,17 @@ def _try_out(scenario: Scenario) -> tuple[list[Pool], list[Arrival]]:
                 print(f"warning: {coming.bad.warning()}", file=sys.stderr)
             tried = list(islice(coming, TRIED))
             simulator.run(tried)
-    return pools, tried
+            is_counted = not _are_all_warming(scenario, chain(tried, coming))
+    return pools, tried, is_counted
+
+
+def _are_all_warming(scenario: Scenario, coming: Iterable[Arrival]) -> bool:
+    """Return whether nobody comes after the warm-up; False where too many come to tell."""
+    if not scenario.warmup:
+        return False
+    return not any(
+        each.at >= scenario.warmup or number == WARMING_MOST for number, each in enumerate(coming)
+    )
 
 
 def _check_matches(config: Path, scenario: Scenario, matches: Path) -> int:

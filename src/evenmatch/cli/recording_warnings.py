@@ -58,6 +58,14 @@ def drawn_instead(
     )
 
 
+def uncounted(scenario: Scenario) -> str:
+    """Return the sentence about a scenario in which everybody comes during the warm-up."""
+    return (
+        f"no ticket is counted, because all come within warmup = {scenario.warmup:g} s; write a "
+        "smaller warmup, or let players come for longer"
+    )
+
+
 def is_drawn(scenario: Scenario, file: str | Path | None = None) -> bool:
     """Return whether chance has a part in who arrives, and when they leave.
 

@@ -17,7 +17,7 @@ import msgspec
 
 from evenmatch.cli.output import check_distinct_paths, check_writable, write_lines, write_text
 from evenmatch.cli.progress import progress
-from evenmatch.cli.recording_warnings import drawn_instead, is_drawn
+from evenmatch.cli.recording_warnings import drawn_instead, is_drawn, uncounted
 from evenmatch.cli.warnings import never_even
 from evenmatch.config.files import load_scenario, naming
 from evenmatch.errors import ConfigError, NotSupported
@@ -102,6 +102,7 @@ def work(request: RunOptions, policies: Sequence[str | None]) -> list[list[TaskR
     tasks = tasks_of(request, scenario, policies)
     with progress("simulating", len(tasks)) as on_done:
         results = execute_all(tasks, on_done)
+    say_uncounted(results)
     if request.arrivals is None:
         _warn(scenario, policies)
     count = len(results) // len(policies)
@@ -234,6 +235,13 @@ def say_drawn(request: RunOptions, scenario: Scenario) -> None:
     """
     for warning in drawn_instead(scenario, request.arrivals, request.by):
         print(f"warning: {warning}", file=sys.stderr)
+
+
+def say_uncounted(results: Sequence[TaskResult]) -> None:
+    """Say on standard error that runs counted nobody because they ended within the warm-up."""
+    ended = [each for each in results if each.task.scenario.warmup and not each.summary["tickets"]]
+    if ended:
+        print(f"warning: {uncounted(ended[0].task.scenario)}", file=sys.stderr)
 
 
 def say_alike(groups: Sequence[Sequence[TaskResult]]) -> None:

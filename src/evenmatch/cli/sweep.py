@@ -17,6 +17,7 @@ from evenmatch.cli.runs import (
     mean_summary,
     say_alike,
     say_drawn,
+    say_uncounted,
     tasks_of,
     with_recording,
 )
@@ -26,6 +27,7 @@ from evenmatch.lab.report.figures import GAPS, figure, figure_text, figures_of, 
 from evenmatch.lab.study.study import RunTask, execute_all, map_all
 from evenmatch.lab.study.sweep import (
     FACTORS,
+    TICKETS_MAX,
     FirstArrivals,
     ParameterSweep,
     SweepPoint,
@@ -108,6 +110,7 @@ def swept(
             whose.append((policy or used, value))
     with progress(f"simulating {len(sweep.values)} values of {sweep.key}", len(tasks)) as on_done:
         results = execute_all(tasks, on_done)
+    say_uncounted(results)
     runs = request.runs or 1
     groups = [results[start : start + runs] for start in range(0, len(results), runs)]
     say_alike(groups)
@@ -189,7 +192,7 @@ def say_longer(request: RunOptions, policy: str | None, summary: Summary) -> Non
     """
     assert request.scenario is not None
     target = target_in(load_scenario(request.scenario), policy)
-    if target is None:
+    if target is None or not summary["tickets"]:
         return
     if request.runs is None:
         _say_if_missed(load_scenario(request.scenario), target, summary)
@@ -235,9 +238,16 @@ def say_longer_of(scenario: Scenario, tickets: int) -> None:
     tasks = [FirstArrivals(at_factor(scenario, factor), tickets, seconds) for factor in FACTORS]
     with progress("playing at half, one and two times the target", 3) as on_done:
         summaries = map_all(play_short, tasks, on_done)
+    if not summaries[0]["tickets"]:
+        print(
+            f"\nThe first {TICKETS_MAX:,} arrivals all come within warmup = {scenario.warmup:g} s; "
+            f"to see what waiting longer would buy: evenmatch simulate FILE --sweep {TARGET}"
+        )
+        return
     points = [SweepPoint("", f * target, each) for f, each in zip(FACTORS, summaries, strict=True)]
     print()
-    print_sweep(f"{LONGER}, by the first {summaries[0]['tickets']:,} arrivals", points)
+    warm = f" after {scenario.warmup:g} s of warm-up" if scenario.warmup else ""
+    print_sweep(f"{LONGER}, by the first {summaries[0]['tickets']:,} arrivals{warm}", points)
     _say_if_missed(scenario, target, summaries[FACTORS.index(1.0)])
 
 

@@ -316,3 +316,10 @@ class Scenario(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     warmup: Wait = 0.0
     answers: Answers = Answers()
     outcomes: OutcomeModel | None = None
+
+    def fault(self) -> Fault:
+        """Return a warm-up that leaves nothing to count."""
+        if self.until is not None and self.warmup >= self.until:
+            end = f"until = {self.until:g} s, at which the run ends"
+            return "warmup", f"must be below {end}, got {self.warmup:g}"
+        return None

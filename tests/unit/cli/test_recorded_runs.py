@@ -133,3 +133,40 @@ def test_draws_that_were_asked_for_are_no_surprise(
 ) -> None:
     assert main(["simulate", *given(tmp_path, columns, more), *extra]) == 0
     assert capsys.readouterr().err == ""
+
+
+UNCOUNTED = "warning: no ticket is counted, because all come within warmup = 200 s; write a smaller"
+
+
+@pytest.mark.parametrize("command", ["simulate", "compare", "sweep"])
+def test_recording_shorter_than_the_warm_up_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    files = given(tmp_path)
+    more = {"compare": POLICIES, "sweep": ("--sweep", "wait_max=30..60:2")}.get(command, ())
+    name = command.replace("sweep", "simulate")
+    for warmup, is_told in ((199, False), (200, True)):
+        (tmp_path / "q.toml").write_text(f"warmup = {warmup}\n" + QUEUE)
+        assert main([name, *files, *more]) == 0
+        assert capsys.readouterr().err.startswith(UNCOUNTED) == is_told
+
+
+@pytest.mark.parametrize("arrivals", ['[arrivals]\nfile = "log.csv"\n', DRAWN])
+def test_check_says_that_all_come_during_the_warm_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arrivals: str
+) -> None:
+    config = given(tmp_path)[0]
+    for warmup in (5, 200):
+        (tmp_path / "q.toml").write_text(f"warmup = {warmup}\n" + QUEUE + arrivals)
+        assert main(["check", config]) == 0
+        assert (UNCOUNTED in capsys.readouterr().out) == (warmup == 200)
+
+
+def test_warm_up_that_outlasts_the_run_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = given(tmp_path)[0]
+    (tmp_path / "q.toml").write_text("until = 60\nwarmup = 60\n" + QUEUE)
+    assert main(["check", config]) == 2
+    told = "warmup must be below until = 60 s, at which the run ends, got 60"
+    assert told in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """`--sweep` as it is called: tables, JSON, pages, and what is refused."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,23 @@ def test_check_plays_the_first_arrivals_or_says_how_to_ask(
     assert code == 0
     assert LONGER not in out
     assert "evenmatch simulate FILE --arrivals RECORD.csv --sweep target_wait" in out
+
+
+def test_check_says_from_when_on_it_counts_the_first_arrivals(
+    capsys: pytest.CaptureFixture[str], teams: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = Path(teams).read_text()
+    Path(teams).write_text(f"warmup = 20\n{plain}")
+    _, out, _ = call(capsys, "check", teams)
+    told = re.search(rf"{LONGER}, by the first (\d+) arrivals after 20 s of warm-up\n", out)
+    assert told is not None
+    assert 0 < int(told[1]) < 40
+    monkeypatch.setattr("evenmatch.cli.sweep.TICKETS_MAX", 5)
+    monkeypatch.setattr("evenmatch.lab.study.sweep.TICKETS_MAX", 5)
+    monkeypatch.setattr("evenmatch.lab.study.study.os.cpu_count", lambda: 1)
+    _, out, _ = call(capsys, "check", teams)
+    assert LONGER not in out
+    assert "The first 5 arrivals all come within warmup = 20 s; to see" in out
 
 
 @pytest.mark.parametrize("command", ["check", "simulate"])

@@ -58,6 +58,14 @@ def test_a_short_run_may_last_for_a_time() -> None:
     assert play_short(FirstArrivals(world("greedy"), 10, seconds=1e9))["tickets"] == 40
 
 
+def test_a_short_run_begins_to_count_after_the_warm_up() -> None:
+    warm = parse_scenario("warmup = 15.0\n" + TEXT.format(policy="greedy"))
+    # Those who come at 0, 2, .. 14 are not counted, and those who come at 16, 18, .. are.
+    assert play_short(FirstArrivals(warm, 10))["tickets"] == 10
+    assert play_short(FirstArrivals(warm, 3, seconds=30.0))["tickets"] == 15
+    assert play_short(FirstArrivals(warm, 100))["tickets"] == 32
+
+
 @pytest.mark.parametrize("until", [None, 13.0])
 def test_a_short_run_ends_with_its_last_arrival(until: float | None) -> None:
     text = TEXT.format(policy="greedy")

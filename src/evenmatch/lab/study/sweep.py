@@ -261,8 +261,8 @@ class FirstArrivals(msgspec.Struct, frozen=True):
 
     Args:
         scenario: The scenario.
-        tickets: Least number of tickets.
-        seconds: Least time span, unless there are `TICKETS_MAX` arrivals before its end.
+        tickets: Least number of tickets after the warm-up.
+        seconds: Least time span after it, unless there are `TICKETS_MAX` arrivals before its end.
     """
 
     scenario: Scenario
@@ -279,15 +279,19 @@ def play_short(task: FirstArrivals) -> Summary:
     assert arrivals is not None
     seeds = np.random.SeedSequence(world.seed)
     first: list[Arrival] = []
+    counted, start = 0, 0
     check = checked_by(*with_policy(world.queues, None))
     coming = arrivals_of(arrivals, seeds, queues=world.queues, check=check)
     for each in islice(coming, TICKETS_MAX):
-        if len(first) >= task.tickets and each.at - first[0].at >= task.seconds:
+        if not first:
+            # Times count from the whole second of the first arrival on.
+            start = math.floor(each.at)
+        elif counted >= task.tickets and each.at - first[0].at >= world.warmup + task.seconds:
             break
         first.append(each)
+        counted += each.at - start >= world.warmup
     if first:
-        # Times count from the whole second of the first arrival on.
-        last = first[-1].at - math.floor(first[0].at)
+        last = first[-1].at - start
         until = last if world.until is None else min(last, world.until)
         world = msgspec.structs.replace(world, until=until)
     return simulate(world, arrivals=first).summary
