@@ -24,6 +24,7 @@ from evenmatch.cli.runs import (
 from evenmatch.config.files import load_document, load_scenario, naming, scenario_of
 from evenmatch.errors import ConfigError
 from evenmatch.lab.report.figures import GAPS, figure, figure_text, figures_of, with_width
+from evenmatch.lab.simulate import with_policy
 from evenmatch.lab.study.study import RunTask, execute_all, map_all
 from evenmatch.lab.study.sweep import (
     FACTORS,
@@ -40,7 +41,7 @@ from evenmatch.lab.study.sweep import (
     with_parameter,
 )
 from evenmatch.model.scenario import Scenario
-from evenmatch.policies.hooks import TARGET
+from evenmatch.policies.hooks import TARGET, target_of
 from evenmatch.simulation.metrics import Summary
 
 COLUMNS = ("wait.mean", "wait.p95", "quality.mean", "quality.p10")
@@ -53,7 +54,7 @@ TARGETS_PLAYED = 12
 """How many times the mean wait wanted players come to see what waiting longer would buy: in less
 time, those still wait who would have waited long."""
 NOT_KEPT = 1.15
-"""A mean wait so many times as long as the one wanted is not kept."""
+"""A mean wait so many times as long as the one wanted is out of reach."""
 LONGER = "What longer waits would buy: mean wait wanted, s"
 SMALL = 300
 """Tickets of a run that is so short that it is played at other targets unasked."""
@@ -194,8 +195,7 @@ def say_longer(request: RunOptions, policy: str | None, summary: Summary) -> Non
     target = target_in(load_scenario(request.scenario), policy)
     if target is None or not summary["tickets"]:
         return
-    if request.runs is None:
-        _say_if_missed(load_scenario(request.scenario), target, summary)
+    _say_if_missed(load_scenario(request.scenario), policy, summary)
     if request.runs is not None or summary["tickets"] > SMALL:
         print(
             f"\nWhat would longer waits buy? --sweep {TARGET} plays half the target, the "
@@ -248,16 +248,29 @@ def say_longer_of(scenario: Scenario, tickets: int) -> None:
     print()
     warm = f" after {scenario.warmup:g} s of warm-up" if scenario.warmup else ""
     print_sweep(f"{LONGER}, by the first {summaries[0]['tickets']:,} arrivals{warm}", points)
-    _say_if_missed(scenario, target, summaries[FACTORS.index(1.0)])
+    _say_if_missed(scenario, None, summaries[FACTORS.index(1.0)])
 
 
-def _say_if_missed(scenario: Scenario, target: float, summary: Summary) -> None:
-    if len(scenario.queues) > 1:
-        # The mean is that of all queues together.
+def _say_if_missed(scenario: Scenario, policy: str | None, summary: Summary) -> None:
+    """Say that a target is out of reach, where the players of a run wait longer or find nobody.
+
+    The mean wait is that of all queues, so it is held against the longest of their targets.
+    """
+    queues, resolve = with_policy(scenario.queues, policy)
+    targets = [target_of(queue, resolve(queue)) for queue in queues]
+    known = [target for target in targets if target is not None]
+    if len(known) < len(targets):
         return
-    mean = summary["wait"]["mean"]
-    if mean is not None and mean > NOT_KEPT * target:
-        print(
-            f"\nwarning: a mean wait of {target:g} s is not met: these players wait {mean:.1f} s; "
-            "more players, wider rules or a longer target would help"
-        )
+    mean = figure(summary, "wait.mean")
+    if mean is None:
+        found = "nobody is matched"
+    elif mean > NOT_KEPT * max(known):
+        found = f"these players wait {mean:.1f} s"
+    else:
+        return
+    if lost := figure(summary, "expired"):
+        found += f", and {lost:,.4g} of {figure(summary, 'tickets'):,.6g} tickets expire"
+    print(
+        f"\nwarning: a mean wait of {max(known):g} s is out of reach with these arrivals: {found}; "
+        "more players, wider rules or a longer target would help"
+    )

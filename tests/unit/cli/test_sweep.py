@@ -130,6 +130,7 @@ distribution = "normal"
 mean = 1500.0
 deviation = 350.0
 """
+OUT_OF_REACH = "warning: a mean wait of 1 s is out of reach with these arrivals"
 LONGER = "What longer waits would buy: mean wait wanted, s"
 
 
@@ -198,17 +199,47 @@ def test_check_says_from_when_on_it_counts_the_first_arrivals(
 
 
 @pytest.mark.parametrize("command", ["check", "simulate"])
-def test_both_warn_of_a_mean_wait_that_is_not_kept(
+def test_both_say_that_a_mean_wait_is_out_of_reach(
     capsys: pytest.CaptureFixture[str], teams: str, command: str
 ) -> None:
     _, out, _ = call(capsys, command, teams)
-    assert "is not kept" not in out
+    assert "out of reach" not in out
     # Four come in four seconds, so that they have waited for a second and a half before a match.
     hasty = Path(teams).read_text().replace("target_wait = 10.0", "target_wait = 1.0")
     Path(teams).write_text(hasty)
     code, out, _ = call(capsys, command, teams)
     assert code == 0
-    assert "warning: a mean wait of 1 s is not met: these players wait 1." in out
+    assert f"{OUT_OF_REACH}: these players wait 1." in out
+
+
+@pytest.mark.parametrize("command", ["check", "simulate"])
+def test_target_is_out_of_reach_where_nobody_is_matched(
+    capsys: pytest.CaptureFixture[str], teams: str, command: str
+) -> None:
+    alone = Path(teams).read_text().replace("target_wait = 10.0", "target_wait = 1.0")
+    alone = alone.replace("rate = 1.0", "rate = 0.01")
+    Path(teams).write_text(alone.replace("target_wait", "wait_max = 5.0\ntarget_wait"))
+    code, out, _ = call(capsys, command, teams)
+    assert code == 0
+    found = re.search(f"{OUT_OF_REACH}: nobody is matched, and (\\d+) of 40 tickets expire;", out)
+    assert found is not None
+    assert int(found[1]) >= 39
+
+
+def test_targets_of_several_queues_and_runs_are_out_of_reach_if_all_wait_longer(
+    capsys: pytest.CaptureFixture[str], teams: str
+) -> None:
+    hasty = Path(teams).read_text().replace("target_wait = 10.0", "target_wait = 1.0")
+    Path(teams).write_text(hasty)
+    _, out, _ = call(capsys, "simulate", teams, "--runs", "2")
+    assert OUT_OF_REACH in out
+    queue = hasty.partition("[arrivals]")[0]
+    second = queue.replace('name = "pairs"', 'name = "more"')
+    for wait, is_told in (("1.0", True), ("9.0", False)):
+        slow = second.replace("target_wait = 1.0", f"target_wait = {wait}")
+        Path(teams).write_text(slow + hasty)
+        _, out, _ = call(capsys, "simulate", teams)
+        assert ("out of reach" in out) == is_told
 
 
 def test_nothing_is_said_of_waits_where_no_policy_keeps_one(
