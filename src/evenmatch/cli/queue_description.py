@@ -131,6 +131,13 @@ def _warnings(queue: Queue, target: float | None) -> Iterator[str]:
     for attribute in _brought(queue):
         if attribute not in USUAL and (near := get_close_matches(attribute, USUAL, cutoff=0.8)):
             yield f"tickets without {attribute} are refused; did you mean {near[0]}?"
+    for each in queue.criteria:
+        if each.weight == 0.0:
+            on = f" on {each.attribute}" if each.attribute else ""
+            yield (
+                f"the criterion {each.kind}{on} has weight 0: no match is better or worse for it; "
+                "leave it out, or give it a weight above 0"
+            )
     if queue.wait_max is None:
         yield from _without_deadline(queue)
     if queue.wait_max is not None and queue.on_deadline == "keep" and not _always_widens(queue):

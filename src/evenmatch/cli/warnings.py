@@ -209,6 +209,7 @@ def timing_warnings(queue: Queue) -> Iterator[str]:
         queue: Valid; each sentence names a key and what to write.
     """
     yield from _of_units(queue)
+    yield from _of_ready_check(queue)
     policy = parse_policy(queue.policy)
     target = target_of(queue, policy)
     if target is not None:
@@ -235,6 +236,19 @@ def setting_warnings(settings: ServerSettings) -> Iterator[str]:
         yield (
             "server: log_secret_file does nothing while the log has no lines about tickets; write "
             "log_tickets = true too"
+        )
+
+
+def _of_ready_check(queue: Queue) -> Iterator[str]:
+    """Yield that a ready-check outlasts the longest wait."""
+    accept, wait_max = queue.accept, queue.wait_max
+    if accept is None or wait_max is None or queue.on_deadline == "keep":
+        return
+    if accept.seconds >= wait_max:
+        yield (
+            f"accept.seconds = {accept.seconds:g} is no less than wait_max = {wait_max:g}: if one "
+            "player lets a ready-check run out, all others are past wait_max, and end unless a "
+            "match with them is possible at once; write a shorter ready-check or a longer wait_max"
         )
 
 

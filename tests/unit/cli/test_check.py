@@ -216,6 +216,15 @@ def test_exclusive_match_is_told_to_hold_in_its_group(
     assert "may not queue again in this group until it is finished, or 900 s have passed." in told
 
 
+@pytest.mark.parametrize("on_deadline", ["expire", "keep"])
+def test_ready_check_within_the_longest_wait_needs_no_warning(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, on_deadline: str
+) -> None:
+    seconds = 29 if on_deadline == "expire" else 300
+    text = f'wait_max = 30.0\non_deadline = "{on_deadline}"\naccept = {{seconds = {seconds}}}\n'
+    assert "is no less than wait_max" not in check(capsys, tmp_path, QUEUE + text)
+
+
 def test_number_of_hosts_that_a_match_needs_is_told(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -273,6 +282,20 @@ JOBS = QUEUE + 'policy = "tests.shuffles.Shuffles:every=4"\n'
                 "queue duel: target_wait is 10 s and counts the ready-check too, which alone may "
                 "take accept.seconds = 10: no policy keeps it if players take their time; write "
                 'target_wait = "20s", or a shorter ready-check'
+            ),
+        ),
+        (
+            QUEUE + "wait_max = 30.0\naccept = {seconds = 30}",
+            (
+                "accept.seconds = 30 is no less than wait_max = 30: if one player lets a "
+                "ready-check run out, all others are past wait_max"
+            ),
+        ),
+        (
+            SCALED + "weight = 0.0\nscale = {min = 0, max = 3000}",
+            (
+                "the criterion spread on rating has weight 0: no match is better or worse for it; "
+                "leave it out, or give it a weight above 0"
             ),
         ),
         (
