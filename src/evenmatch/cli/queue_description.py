@@ -81,7 +81,8 @@ def describe(pool: Pool) -> Iterator[str]:
     if queue.wait_max is None:
         yield "No ticket has a deadline."
     else:
-        yield (f"A ticket waits at most {seconds(queue.wait_max)}, {DEADLINES[queue.on_deadline]}.")
+        end = DEADLINES[queue.on_deadline]
+        yield f"A ticket waits at most {seconds(queue.wait_max)}, {end}{_beyond(queue)}."
     if queue.commit_jitter:
         yield (
             "A new ticket is held back for a random time of up to "
@@ -275,6 +276,16 @@ def _handicap(handicap: Handicap) -> str:
     if handicap.step:
         text += f", in multiples of {number(handicap.step)}"
     return f"{text}."
+
+
+def _beyond(queue: Queue) -> str:
+    """Return by how much ready-checks may prolong the longest wait, as the end of a sentence."""
+    accept = queue.accept
+    if accept is None or queue.on_deadline == "keep":
+        return ""
+    longest = max(accept.seconds, accept.long_seconds or 0.0)
+    more = ", or longer while players are replaced" if accept.repair else ""
+    return f"; ready-checks may take it beyond that, each by up to {seconds(longest)}{more}"
 
 
 def _asked(accept: ReadyCheck) -> Iterator[str]:

@@ -216,6 +216,32 @@ def test_exclusive_match_is_told_to_hold_in_its_group(
     assert "may not queue again in this group until it is finished, or 900 s have passed." in told
 
 
+@pytest.mark.parametrize(
+    ("accept", "told"),
+    [
+        (
+            "accept = {seconds = 15, repair = 0}",
+            "; ready-checks may take it beyond that, each by up to 15 s.",
+        ),
+        (
+            "accept = {seconds = 15, long_wait = 60, long_seconds = 25}",
+            (
+                "; ready-checks may take it beyond that, each by up to 25 s, or longer while "
+                "players are replaced."
+            ),
+        ),
+        ("", "."),
+        ('on_deadline = "keep"\naccept = {seconds = 15}', "."),
+    ],
+)
+def test_what_a_ready_check_adds_to_the_longest_wait_is_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, accept: str, told: str
+) -> None:
+    shown = check(capsys, tmp_path, f"{QUEUE}wait_max = 90.0\n{accept}\n")
+    end = "and is then kept waiting" if "keep" in accept else "then expires without a match"
+    assert f"A ticket waits at most 90 s, {end}{told}\n" in shown
+
+
 @pytest.mark.parametrize("on_deadline", ["expire", "keep"])
 def test_ready_check_within_the_longest_wait_needs_no_warning(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, on_deadline: str
