@@ -135,7 +135,9 @@ class ItemProblem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 class Estimate(msgspec.Struct, frozen=True, gc=False):
     """How long a waiting ticket will probably wait, seconds from now.
 
-    All three are equal if the time is known exactly.
+    All three are equal if the time is known exactly. No figure lies beyond the ticket's last
+    deadline, where its wait ends in any case: a `p50` that is equal to the time left is no median
+    of matches, but says that fewer than half of such tickets are matched in time.
 
     Args:
         p50: Half of such tickets wait no longer.
@@ -263,6 +265,8 @@ class WaitStats(msgspec.Struct, frozen=True, gc=False):
 
 class CellWait(msgspec.Struct, frozen=True, gc=False):
     """How long new tickets of one cell will probably wait, in seconds; see `Estimate`.
+
+    As there, no figure lies beyond `wait_max`.
 
     Args:
         size: Players of a ticket.

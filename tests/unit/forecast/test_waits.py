@@ -174,6 +174,18 @@ def test_deadline_ends_an_estimate() -> None:
     assert kept.high > 400.0
 
 
+def test_median_is_the_time_left_where_fewer_than_half_are_matched_in_time() -> None:
+    traffic = Traffic(Queue(name="duel", wait_max=60.0))
+    for number in range(200):
+        is_late = number % 4 > 0
+        traffic.comes(float(number), 60.0 if is_late else 50.0, leaves=is_late)
+    name = traffic.comes(200.0, math.inf)
+    traffic.until(210.0)
+    found = traffic.forecast.estimate(name, 210.0)
+    assert found is not None
+    assert found.low < found.p50 == found.high == 50.0
+
+
 def test_cell_with_few_matches_borrows_and_one_with_many_decides_itself() -> None:
     rng, traffic = random.Random(5), Traffic()
     for number in range(2_000):
