@@ -8,6 +8,7 @@ import os
 import sys
 from difflib import get_close_matches
 from errno import ENOSPC
+from io import TextIOWrapper
 
 from cyclopts import (
     App,
@@ -96,6 +97,7 @@ def main(tokens: list[str] | None = None) -> int:
     """
     if tokens is None:
         _begin_and_end_quickly()
+        _print_everything()
     # A policy with a dotted name is found in the present folder, as `python -m` finds a module.
     # It comes last, so that no file there takes the place of a library.
     if "" not in sys.path:
@@ -150,6 +152,15 @@ def _begin_and_end_quickly() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(*COLLECT_AFTER)
     atexit.register(gc.freeze)
+
+
+def _print_everything() -> None:
+    """Let standard output escape what it cannot encode, as standard error does.
+
+    Names of files may hold what is no character, and terminals may know few of them.
+    """
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _unknown(command: str) -> str:

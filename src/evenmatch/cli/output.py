@@ -138,6 +138,7 @@ def write_text(path: Path, text: str) -> None:
         ConfigError: The file cannot be written.
     """
     try:
-        path.write_text(text, encoding="utf-8")
+        # The name of a file may hold what is no character.
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from None

@@ -424,6 +424,14 @@ _BYTE = re.compile(r"\(byte (\d+)\)$")
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 BAD = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What decoding raises for a bad body."""
+_HALF = re.compile(
+    rb"(?<!\\)(?:\\\\)*"
+    rb"(?:(\\ud[89ab][0-9a-f]{2})(?!\\ud[c-f])|(?<!\\ud[89ab][0-9a-f]{2})(\\ud[c-f][0-9a-f]{2}))",
+    re.IGNORECASE,
+)
+"""An escape of JSON that is one half of a character in UTF-16, without the other."""
+_OF_ESCAPES = ("surrogate", "hex escape", "truncated")
+"""Words by which the decoder complains of it, though it may look for the other half elsewhere."""
 _EXAMPLES = {
     "rating": 'an object such as {"mean": 1500}',
     "players": 'an array such as [{"id": "ada"}]',
@@ -482,6 +490,13 @@ def explained(
         return InvalidRequest("the JSON is nested too deeply")
     if isinstance(error, UnicodeDecodeError):
         return InvalidRequest("the body must be JSON in UTF-8")
+    half = _HALF.search(body)
+    if half is not None and any(word in str(error) for word in _OF_ESCAPES):
+        escape = (half[1] or half[2]).decode()
+        return InvalidRequest(
+            f"the body must be JSON: {escape} is half of a character; send it with its other half, "
+            "or the character itself"
+        )
     sentence = str(error).removeprefix("JSON is malformed: ")
     sentence = _SENTENCES.get(sentence, sentence)
     place = _BYTE.search(sentence)

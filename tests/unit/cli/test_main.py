@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from evenmatch.cli.main import BAD_INPUT, COMMANDS, main
+from evenmatch.cli.output import write_text
 
 
 def test_mistyped_command_is_told_the_nearest_one(capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,6 +115,23 @@ def test_unusable_words_are_refused_with_what_is_allowed(
 ) -> None:
     assert main(words) == BAD_INPUT
     assert capsys.readouterr().err == f"evenmatch: {sentence}\n"
+
+
+def test_name_of_a_file_that_is_no_text_is_printed_with_escapes(tmp_path: Path) -> None:
+    config = tmp_path / os.fsdecode(b"half\xff.toml")
+    config.write_text(DUEL.read_text())
+    done = subprocess.run(
+        [sys.executable, "-m", "evenmatch.cli.main", "check", config],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8:strict"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "half\\udcff.toml is valid." in done.stdout
+    page = tmp_path / "page.html"
+    write_text(page, f"<title>{config.name}</title>")
+    assert page.read_text() == "<title>half\\udcff.toml</title>"
 
 
 def test_check_of_duels_loads_nothing_heavy() -> None:

@@ -208,6 +208,11 @@ def test_role_that_no_team_has_room_for_is_refused() -> None:
         ("{}", "must have a key tickets, the list of who waits"),
         ('{"tickets": [NaN]}', "must hold finite numbers, got NaN"),
         ("[" * 100_000, "cannot be read"),
+        (
+            '{"tickets": [{"id": "\\ud83d\\ude00 \\uDE00"}]}',
+            r"must be valid JSON: \\ude00 is half of a character; write the character itself",
+        ),
+        ('{"tickets": [{"id": "\\ud83d\\ude00", "x": 1}]}', "has no key 'x'|unknown field `x`"),
     ],
 )
 def test_file_that_is_no_batch_is_named(tmp_path: Path, text: str, sentence: str) -> None:

@@ -159,14 +159,28 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > BYTES_MAX:
             raise ConfigError(f"must be a file of at most {BYTES_MAX:,} bytes")
-        raw = json.loads(path.read_bytes(), parse_constant=_no_number)
+        data = path.read_bytes()
+        raw = json.loads(data, parse_constant=_no_number)
     except (OSError, UnicodeDecodeError, RecursionError, MemoryError) as error:
         raise ConfigError(f"cannot be read: {error}") from None
     except json.JSONDecodeError as error:
         raise ConfigError(f"must be valid JSON: {error}") from None
+    if b"\\ud" in data.lower():
+        _refuse_halves(raw)
     if not isinstance(raw, dict):
         raise ConfigError("must be an object with format, criteria and tickets")
     return raw
+
+
+def _refuse_halves(raw: object) -> None:
+    """Refuse texts with half of a character in UTF-16, which nothing can print."""
+    try:
+        json.dumps(raw, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(error.object[error.start]):04x}"
+        raise ConfigError(
+            f"must be valid JSON: {half} is half of a character; write the character itself"
+        ) from None
 
 
 def _no_number(text: str) -> float:
