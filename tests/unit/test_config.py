@@ -527,7 +527,7 @@ BAD_FILES = [
     ),
     (
         f'Q[[queue]]\nname = "x"\ngroup = "g"\n{ONE_CLASS}queues = ["main", "x"]',
-        "queues are of different groups",
+        "queues are of different groups (main of default, x of g); only queues of one group share",
     ),
     ('Q[attributes.c0]\ndistribution = "uniform"', "attributes are drawn only for arrivals"),
     ('A[attributes.at]\ndistribution = "uniform"', "attributes.at cannot be drawn; reserved"),

@@ -82,6 +82,12 @@ def compare(
         raise NotSupported("--rules comes with a later version; write a scenario in TOML instead")
     if not policy:
         raise ConfigError("name the policies: --policy greedy --policy window (see --help)")
+    if len(set(policy)) < len(policy):
+        twice = next(spec for at, spec in enumerate(policy) if spec in policy[:at])
+        raise ConfigError(
+            f"--policy {twice} is given twice, and both would give the same figures; name each "
+            "policy once, or give them different parameters"
+        )
     at = (scenario, arrivals, seed, runs, by, optimum, matches, tickets, report)
     request = RunOptions(*at, columns, skip_bad, command="compare")
     if sweep is not None:

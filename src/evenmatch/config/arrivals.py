@@ -339,7 +339,10 @@ def _build_class(table: ArrivalClass, queues: tuple[Queue, ...], at: Place) -> A
             here.refuse(f'repeats "{name}"')
     entered = [known[name] for name in table.queues] or [queues[0]]
     if len({queue.group for queue in entered}) > 1:
-        at.at("queues").refuse("are of different groups; only queues of one group share players")
+        groups = ", ".join(f"{queue.name} of {queue.group}" for queue in entered)
+        at.at("queues").refuse(
+            f"are of different groups ({groups}); only queues of one group share players"
+        )
     for queue in entered:
         _check_class_fits(table, queue, at)
     return ArrivalClass(

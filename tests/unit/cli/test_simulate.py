@@ -213,6 +213,10 @@ def test_compare_marks_the_better_figures(
         (["simulate", "{}", "--frobnicate"], "frobnicate"),
         (["compare", "{}"], "name the policies"),
         (["compare", "{}", "--policy", "greedy", "--rules", "r.json"], "later version"),
+        (
+            ["compare", "{}", *("--policy", "greedy") * 2, "--policy", "window"],
+            "--policy greedy is given twice, and both would give the same figures; name each",
+        ),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(
