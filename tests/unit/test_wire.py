@@ -74,7 +74,7 @@ def test_body_of_another_kind_is_not_called_a_ticket() -> None:
         (b"null", "the body must be a ticket or an array of them, got null"),
         (b"7", "got a number"),
         (b"\xff", "must be JSON"),
-        (b'{"players":[{"id":"\\ud800"}]}', "JSON: \\ud800 is half of a character; send it with"),
+        (b'{"players":[{"id":"\\ud800"}]}', "JSON: \\ud800 is half of a character; send the whole"),
         (b'{"players":[{"id":"\\uD83Dx"}]}', "must be JSON: \\uD83D is half of a character"),
         (b'{"players":[{"id":"\\ude00"}], "queues": []}', "\\ude00 is half of a character"),
         (b'[{"queues":["\\ud83d\\ude00", "\\\\\\ud800"]}]', "JSON: \\ud800 is half of"),

@@ -266,8 +266,6 @@ class WaitStats(msgspec.Struct, frozen=True, gc=False):
 class CellWait(msgspec.Struct, frozen=True, gc=False):
     """How long new tickets of one cell will probably wait, in seconds; see `Estimate`.
 
-    As there, no figure lies beyond `wait_max`.
-
     Args:
         size: Players of a ticket.
         region: The best region; null if none is known.
@@ -430,8 +428,6 @@ _HALF = re.compile(
     re.IGNORECASE,
 )
 """An escape of JSON that is one half of a character in UTF-16, without the other."""
-_OF_ESCAPES = ("surrogate", "hex escape", "truncated")
-"""Words by which the decoder complains of it, though it may look for the other half elsewhere."""
 _EXAMPLES = {
     "rating": 'an object such as {"mean": 1500}',
     "players": 'an array such as [{"id": "ada"}]',
@@ -491,12 +487,10 @@ def explained(
     if isinstance(error, UnicodeDecodeError):
         return InvalidRequest("the body must be JSON in UTF-8")
     half = _HALF.search(body)
-    if half is not None and any(word in str(error) for word in _OF_ESCAPES):
+    if half is not None:
         escape = (half[1] or half[2]).decode()
-        return InvalidRequest(
-            f"the body must be JSON: {escape} is half of a character; send it with its other half, "
-            "or the character itself"
-        )
+        sentence = f"the body must be JSON: {escape} is half of a character"
+        return InvalidRequest(f"{sentence}; send the whole character")
     sentence = str(error).removeprefix("JSON is malformed: ")
     sentence = _SENTENCES.get(sentence, sentence)
     place = _BYTE.search(sentence)
