@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -15,11 +15,12 @@ class AnswerCheck(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=T
 
     Args:
         ticket: The ticket that answers.
-        players: The players for whom it answers; all players of the ticket if it is left out.
+        players: The players for whom it answers; all players of the ticket if it is left out or
+            empty.
     """
 
     ticket: str
-    players: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] = ()
+    players: tuple[str, ...] = ()
 
 
 class OutcomeState(msgspec.Struct, frozen=True, gc=False):

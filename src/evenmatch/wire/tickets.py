@@ -24,8 +24,6 @@ from evenmatch.wire.matches import MatchState
 BATCH_MAX = 1_000
 """Tickets of one request, unless the server's limits say less."""
 
-TICKET_STATES = ("waiting", "proposed", "matched", "assigned", "cancelled", "expired")
-
 ShapeT = TypeVar("ShapeT")
 
 
@@ -48,8 +46,7 @@ class CreateTicket(
 class TicketCreated(msgspec.Struct, frozen=True, gc=False):
     """A ticket that was created, or that its players already had.
 
-    A ticket that they had stays as it is: other queues, ratings or attributes in the request change
-    nothing. Cancel it first to have it so.
+    A ticket that they had stays as it is, whatever else the request says; cancel it to change it.
 
     Args:
         id: Its id, for all further requests.
@@ -486,8 +483,7 @@ def explained(
         return InvalidRequest("the JSON is nested too deeply")
     if isinstance(error, UnicodeDecodeError):
         return InvalidRequest("the body must be JSON in UTF-8")
-    half = _HALF.search(body)
-    if half is not None:
+    if (half := _HALF.search(body)) is not None:
         escape = (half[1] or half[2]).decode()
         sentence = f"the body must be JSON: {escape} is half of a character"
         return InvalidRequest(f"{sentence}; send the whole character")

@@ -65,13 +65,13 @@ from evenmatch.server.http.ticket_routes import (
     later,
 )
 from evenmatch.server.views.by_player import TICKETS_MOST
+from evenmatch.server.views.followers import TICKET_STATES
 from evenmatch.wire import operate
 from evenmatch.wire.backfill import AllocationState, BackfillState, OpenForBackfill
 from evenmatch.wire.live import FollowTickets, StreamEvent, StreamProblem, UpdateTicket
 from evenmatch.wire.matches import AnswerCheck, FeedPage, MatchState, ReportOutcome
 from evenmatch.wire.tickets import (
     BATCH_MAX,
-    TICKET_STATES,
     CreateTicket,
     ItemCreated,
     ItemProblem,

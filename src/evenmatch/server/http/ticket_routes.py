@@ -20,12 +20,17 @@ from evenmatch.server.http.match_states import state_of_match, state_of_open_mat
 from evenmatch.server.http.responses import InvalidRequest, json, unknown_queue
 from evenmatch.server.http.sse import cut_when_left
 from evenmatch.server.runtime.services import Services
-from evenmatch.server.views.followers import FINAL, Event, Follower, ticket_state
+from evenmatch.server.views.followers import (
+    FINAL,
+    TICKET_STATES,
+    Event,
+    Follower,
+    ticket_state,
+)
 from evenmatch.server.views.metrics import CONTENT_TYPE
 from evenmatch.wire.matches import match_state
 from evenmatch.wire.operate import QueueReport
 from evenmatch.wire.tickets import (
-    TICKET_STATES,
     PlayerRating,
     QueueState,
     TicketCancelled,

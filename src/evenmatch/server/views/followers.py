@@ -41,6 +41,7 @@ INBOX_MAX = 256
 SEND_SECONDS = 30.0
 """A client that takes nothing for this long is cut."""
 
+TICKET_STATES = ("waiting", "proposed", "matched", "assigned", "cancelled", "expired")
 FINAL = frozenset({"cancelled", "expired"})
 """States that a ticket never leaves."""
 

@@ -20,7 +20,7 @@ from evenmatch.server.allocation.routes import STATES as ALLOCATION_STATES
 from evenmatch.server.auth.principal import Kind
 from evenmatch.server.http.operation import Json
 from evenmatch.server.http.responses import STATUS
-from evenmatch.wire.tickets import TICKET_STATES
+from evenmatch.server.views.followers import TICKET_STATES
 
 ENTRY = re.compile(r"^(\w+): (.*(?:\n +.*|\n$)*)", re.M)
 TICKET_REASONS = (
