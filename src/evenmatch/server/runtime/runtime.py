@@ -220,8 +220,7 @@ class Runtime(CallbackPort):
         before = self.engine.tables.sequence
         await self.ask(configure)
         if count := expired_by_change(self.engine.tables, before):
-            shard, reason = self.plan.shard, "queue_changed"
-            log.warning("tickets_expired", shard=shard, count=count, reason=reason)
+            log.warning("tickets_expired", count=count, reason="queue_changed")
 
     async def stop(self, *, with_snapshot: bool = True) -> None:
         """Finish the commit, take a snapshot, and close the journal, whatever fails on the way."""
