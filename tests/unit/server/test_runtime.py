@@ -5,6 +5,7 @@ import math
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, ClassVar
 
 import pytest
 
@@ -118,6 +119,30 @@ def test_changed_configuration_is_one_record() -> None:
         await runtime.stop()
 
     play(scene)
+
+
+def test_commits_grow_and_do_not_come_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evenmatch.server.runtime.commit_pace.COMMIT_EVERY", 0.2)
+
+    class Counting(MemoryJournal):
+        sizes: ClassVar[list[int]] = []
+
+        async def append(self, *given: Any) -> int:
+            self.sizes.append(len(given[-1]))
+            return await super().append(*given)
+
+    async def scene() -> None:
+        runtime = Runtime(PLAN, Counting())
+        await runtime.start()
+        for name in "abcde":
+            asking = asyncio.create_task(enqueue(runtime, name))
+            await turns()
+        await asking
+        await runtime.stop()
+
+    play(scene)
+    # The configuration at once, and all that came after it together.
+    assert Counting.sizes == [1, 5]
 
 
 def test_failed_append_answers_503_and_the_shard_comes_back(
@@ -591,11 +616,11 @@ def test_commit_that_takes_too_long_makes_the_server_not_ready() -> None:
         await runtime.start()
         reasons = []
         for age in (0.0, 4.0, 6.0):
-            runtime._commit_began = time.perf_counter() - age
+            runtime._pace._began = time.perf_counter() - age
             reasons.append(runtime.unready or "")
         assert reasons[:2] == ["", ""]
         assert "5 s" in reasons[2]
-        runtime._commit_began = None
+        runtime._pace._began = None
         await runtime.stop()
 
     play(scene)
@@ -685,7 +710,7 @@ def test_loop_turns_between_the_steps_of_a_policy_that_goes_on(
     async def scene() -> None:
         runtime = Runtime(PLAN, MemoryJournal())
         await runtime.start()
-        await enqueue(runtime, "ada")
+        runtime.handle(Enqueue(runtime.now(), new("ada")), lambda answer: None)
         while log.count("step") < 20:
             log.append("turn")
             # Somebody else's input comes in between, and waits for no more than one step.

@@ -1,9 +1,9 @@
 """The asyncio shell around one shard: it moves records to the journal and executes effects.
 
-One writer task commits whatever gathered while the previous commit ran, so commits grow with the
-load and nobody waits for a batch to fill. One timer hands in `Advance` when the engine is due.
-Threads solve the jobs of policies, and their plans come back as inputs. `Shard` takes all
-decisions, and everything that leaves the server has passed its gate.
+One writer task commits whatever gathered while the previous commit ran, and for a moment after its
+beginning, so commits grow with the load, not in number. One timer hands in `Advance` when the
+engine is due. Threads solve the jobs of policies, and their plans come back as inputs. `Shard`
+takes all decisions, and everything that leaves the server has passed its gate.
 
 When the journal refuses a batch, memory is ahead of it: everyone who waits for an answer gets a
 503, and the runtime rebuilds the shard from the journal, again and again with growing pauses. It
@@ -37,6 +37,7 @@ from evenmatch.server.operations.versions import Versions, plan_in_force
 from evenmatch.server.runtime.absence import time_back
 from evenmatch.server.runtime.answer_futures import AnswerTo, CallbackPort, Query, ignore, is_repeat
 from evenmatch.server.runtime.clock import RETURN_SECONDS, Clock, Clocks, Timer
+from evenmatch.server.runtime.commit_pace import CommitPace
 from evenmatch.server.runtime.lag import Lag
 from evenmatch.server.runtime.lease_keeping import Claim, LeaseKeeper, wait_for_lease
 from evenmatch.server.runtime.logs import FaultLog, log
@@ -117,7 +118,7 @@ class Runtime(CallbackPort):
         self.durable = 0
         self._followed: Rebuilt | None = None
         self._stale = 2 * snapshot_every
-        self._commit_began: float | None = None
+        self._pace = CommitPace(clocks.stopwatch)
         self.versions = Versions(plan.data) if versions is None else versions
         self._snapshots = Snapshots(journal, plan, snapshot_every, clocks.wall)
         self.format = FORMAT
@@ -168,8 +169,7 @@ class Runtime(CallbackPort):
 
     def commit_age(self) -> float:
         """Return for how many seconds the present commit has run; 0 if there is none."""
-        began = self._commit_began
-        return 0.0 if began is None else self.clocks.stopwatch() - began
+        return self._pace.age
 
     @property
     def unsaved(self) -> int:
@@ -398,8 +398,7 @@ class Runtime(CallbackPort):
     async def _write(self) -> None:
         while True:
             await self._work.wait()
-            # Let every request that is ready now join this commit.
-            await asyncio.sleep(0)
+            await self._pace.gather()
             try:
                 await self._commit_next()
             except JournalError as error:
@@ -419,18 +418,14 @@ class Runtime(CallbackPort):
             self._idle.set()
 
     async def _commit(self, records: list[Record]) -> None:
-        began = self.clocks.stopwatch()
         plan = self.plan
-        self._commit_began = began
-        try:
+        with self._pace.commit():
             sequence = await self.journal.append(
                 plan.shard, plan.owner, self._epoch, records[0].sequence, records
             )
-        finally:
-            self._commit_began = None
         self.durable = sequence
         if self.commits is not None:
-            self.commits.committed(self.clocks.stopwatch() - began, len(records))
+            self.commits.committed(self._pace.seconds, len(records))
         self._execute(self.shard.acknowledge(sequence))
         if self.failure is None:
             self._snapshots.committed(sequence, sum(len(each.events) for each in records))
