@@ -305,28 +305,35 @@ def test_imbalance_rule_looks_for_the_division_that_it_allows() -> None:
     assert groups(decision) == [("t1", "t2", "t3", "t4")]
 
 
-@pytest.mark.parametrize("pings", [{"eu": 20.0}, {"eu": 20.0, "us": 25.0}])
+@pytest.mark.parametrize(
+    ("apart", "pings", "wanted"),
+    [
+        ({0, 1}, {"eu": 20.0}, ("t2", "t3", "t4", "t5")),
+        ({0, 1}, {"eu": 20.0, "us": 25.0}, ("t2", "t3", "t4", "t5")),
+        ({0, 2, 5}, {"eu": 20.0}, ("t1", "t3", "t4", "t6")),
+    ],
+)
 def test_division_is_sought_until_it_is_found_where_either_may_accept_a_place(
-    pings: dict[str, float],
+    apart: set[int], pings: dict[str, float], wanted: tuple[str, ...]
 ) -> None:
     rules = (
         Rule("latency", "latency", 100.0, pairs="region", accept="either"),
         Rule("imbalance", "rating", 10.0),
     )
     at_work = matcher(Queue(format=Format((2, 2), party_sizes=(1,)), rules=rules))
-    ratings = (100_000, 300_000, 1000, 2000, 1500, 1500)
+    # No column tells that only 1000 and 2000 against the two 1500 are even.
+    even = iter((1000, 2000, 1500, 1500))
+    ratings = [10_000 * 3**at if at in apart else next(even) for at in range(4 + len(apart))]
 
     decision = enter(
         at_work,
-        *(ticket(f"t{i}", r, sequence=i, latency=pings) for i, r in enumerate(ratings)),
+        *(ticket(f"t{at}", r, sequence=at, latency=pings) for at, r in enumerate(ratings)),
     )
-
     while decision.wake_at < math.inf:
         # The turn did not suffice.
         decision = at_work.decide(decision.wake_at, fired=True)
 
-    # Only 1000 and 2000 against the two 1500 are even, which no column tells.
-    assert groups(decision) == [("t2", "t3", "t4", "t5")]
+    assert groups(decision) == [wanted]
 
 
 def test_of_several_sets_the_one_that_is_legal_first_sets_the_timer() -> None:
