@@ -8,7 +8,7 @@ import msgspec
 import pytest
 import structlog
 
-from evenmatch.errors import StaleOwner
+from evenmatch.errors import JournalUnavailable, StaleOwner
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.server.cluster.node import Node
 from evenmatch.server.cluster.own_address import CHECK_EVERY, CHECKS
@@ -146,8 +146,11 @@ class HeldJournal(MemoryJournal):
     """A journal in which another node always has the lease."""
 
     holder = "b/99@127.0.0.1:9"
+    is_away = False
 
     async def lease(self, shard: str, owner: str, ttl: float) -> int:
+        if self.is_away:
+            raise JournalUnavailable("nobody answers")
         raise StaleOwner(f"{owner} is refused {shard} for {ttl} s", self.holder)
 
 
@@ -164,6 +167,26 @@ def test_request_waits_where_the_owner_has_just_handed_the_shard_over() -> None:
             journal.holder = successor.owner
             answer = await asking
             assert (answer.status, answer.body) == (200, b"c")
+
+    with_node(scene, journal=journal)
+
+
+@pytest.mark.parametrize(
+    ("is_away", "words"), [(False, b"another one takes over"), (True, b"the journal cannot be")]
+)
+def test_request_whose_owner_is_gone_is_told_why_nobody_takes_over(
+    is_away: bool, words: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evenmatch.server.cluster.node.HOLD_SECONDS", 0.05)
+    journal = HeldJournal()
+
+    async def scene(running: Node) -> None:
+        (seat,) = running._seats.values()
+        await until(lambda: seat.holder == journal.holder, "who has the lease")
+        journal.is_away = is_away
+        await until(lambda: seat.is_cut_off == is_away, "the journal")
+        answer = await asked(running, "/v1/tickets/s0-1")
+        assert (answer.status, words in answer.body) == (503, True), answer.body
 
     with_node(scene, journal=journal)
 

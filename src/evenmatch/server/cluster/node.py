@@ -510,10 +510,10 @@ class Node:
             holder, peer = seat.holder, self._peers.peer(self._place_of(seat))
             try:
                 other = await peer.answer(scope, receive, send, body, seat.about)
-            except NodeUnreached:
+            except NodeUnreached as error:
                 # It may have given the shard away just before it ended.
                 if not await seat.moved(holder, until):
-                    raise
+                    raise JournalUnavailable(_reason(seat, str(error))) from error
             else:
                 if not other:
                     return
