@@ -609,7 +609,7 @@ export class Evenmatch extends Connection {
   createTickets(body: CreateTicket, options?: { key?: string }): Promise<TicketCreated>;
   createTickets(body: Array<CreateTicket>, options?: { key?: string }): Promise<Array<ItemCreated | ItemProblem>>;
   /** Get the state of a ticket. */
-  getTicket(ticket: string, query?: { wait?: number; state?: "waiting" | "proposed" | "matched" | "assigned" | "cancelled" | "expired"; match?: string }): Promise<TicketState>;
+  getTicket(ticket: string, query?: { wait?: number; state?: "waiting" | "proposed" | "matched" | "assigned" | "cancelled" | "expired" | ""; match?: string }): Promise<TicketState>;
   /** Cancel a ticket. */
   cancelTicket(ticket: string): Promise<TicketCancelled>;
   /** Update a waiting ticket. */

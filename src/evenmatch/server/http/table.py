@@ -123,8 +123,8 @@ _PLAYER = in_query(
 _WAIT = in_query("wait", _SECONDS, "Seconds to wait for the next change of state, at most 60.")
 _STATE = in_query(
     "state",
-    {**_TEXT, "enum": list(TICKET_STATES)},
-    "The state that you know; if it differs, do not wait.",
+    {**_TEXT, "enum": [*TICKET_STATES, ""]},
+    "The state that you know, empty if none; if it differs, do not wait.",
 )
 _MATCH = in_query(
     "match",
