@@ -128,16 +128,18 @@ export class Connection {
         signal?.removeEventListener("abort", close);
         socket.close();
       }
-      if (!isOpened && !signal?.aborted) await this.checkAccess([...followed][0]);
+      if (!isOpened && !signal?.aborted) await this.checkAccess([...followed][0], signal);
       await sleep(this.pause(Math.max(tried, 1)));
     }
   }
 
   // Throws if the server takes no requests with this token.
-  async checkAccess(ticket) {
+  async checkAccess(ticket, signal) {
     const path = `/v1/tickets/${encodeURIComponent(ticket)}`;
-    const answer = await fetch(this.url + path, { headers: this.headers() }).catch(() => null);
+    const asked = { headers: this.headers(), signal };
+    const answer = await fetch(this.url + path, asked).catch(() => null);
     if (answer?.status === NOT_LET_IN) throw await refusalOf(answer);
+    await answer?.body?.cancel();
   }
 
   headers() {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import codecs
 import gc
 import os
 import sys
@@ -155,12 +156,26 @@ def _begin_and_end_quickly() -> None:
 
 
 def _print_everything() -> None:
-    """Let standard output escape what it cannot encode, as standard error does.
+    """Let standard output escape what it cannot encode, as JSON does.
 
     Names of files may hold what is no character, and terminals may know few of them.
     """
     if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
-        sys.stdout.reconfigure(errors="backslashreplace")
+        codecs.register_error("escape_as_json", _escape)
+        sys.stdout.reconfigure(errors="escape_as_json")
+
+
+def _escape(error: UnicodeError) -> tuple[str, int]:
+    """Return what stands for characters that cannot be encoded: half by half, where they have two.
+
+    Raises:
+        UnicodeError: It is another error.
+    """
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    halves = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass").hex()
+    escaped = [f"\\u{halves[at : at + 4]}" for at in range(0, len(halves), 4)]
+    return "".join(escaped), error.end
 
 
 def _unknown(command: str) -> str:

@@ -61,7 +61,7 @@ def drawn_instead(
 def uncounted(scenario: Scenario) -> str:
     """Return the sentence about a scenario in which everybody comes during the warm-up."""
     return (
-        f"no ticket is counted, because all come within warmup = {scenario.warmup:g} s; write a "
+        f"no ticket is counted, because nobody comes after warmup = {scenario.warmup:g} s; write a "
         "smaller warmup, or let players come for longer"
     )
 

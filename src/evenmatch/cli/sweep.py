@@ -269,7 +269,7 @@ def _say_if_missed(scenario: Scenario, policy: str | None, summary: Summary) -> 
     else:
         return
     if lost := figure(summary, "expired"):
-        found += f", and {lost:,.4g} of {figure(summary, 'tickets'):,.6g} tickets expire"
+        found += f", and {lost:,.0f} of {figure(summary, 'tickets'):,.0f} tickets expire"
     print(
         f"\nwarning: a mean wait of {max(known):g} s is out of reach with these arrivals: {found}; "
         "more players, wider rules or a longer target would help"

@@ -245,10 +245,13 @@ def _of_ready_check(queue: Queue) -> Iterator[str]:
     if accept is None or wait_max is None or queue.on_deadline == "keep":
         return
     if accept.seconds >= wait_max:
+        end = "play with bots" if queue.on_deadline == "bots" else "expire"
+        found = f"unless somebody replaces that player within {accept.repair:g} s"
         yield (
             f"accept.seconds = {accept.seconds:g} is no less than wait_max = {wait_max:g}: if one "
-            "player lets a ready-check run out, all others are past wait_max, and end unless a "
-            "match with them is possible at once; write a shorter ready-check or a longer wait_max"
+            f"player lets a ready-check run out, the others are past wait_max by then, and {end}"
+            f"{', ' + found if accept.repair else ''}; write a shorter ready-check or a longer "
+            "wait_max"
         )
 
 

@@ -314,7 +314,8 @@ JOBS = QUEUE + 'policy = "tests.shuffles.Shuffles:every=4"\n'
             QUEUE + "wait_max = 30.0\naccept = {seconds = 30}",
             (
                 "accept.seconds = 30 is no less than wait_max = 30: if one player lets a "
-                "ready-check run out, all others are past wait_max"
+                "ready-check run out, the others are past wait_max by then, and expire, unless "
+                "somebody replaces that player within 10 s; write"
             ),
         ),
         (

@@ -1,6 +1,7 @@
 """The command line itself: what it says of a command that there is not."""
 
 import gc
+import json
 import os
 import subprocess
 import sys
@@ -115,6 +116,17 @@ def test_unusable_words_are_refused_with_what_is_allowed(
 ) -> None:
     assert main(words) == BAD_INPUT
     assert capsys.readouterr().err == f"evenmatch: {sentence}\n"
+
+
+def test_json_is_json_where_the_terminal_knows_few_characters(tmp_path: Path) -> None:
+    name = "caf\N{LATIN SMALL LETTER E WITH ACUTE} \N{GRINNING FACE}"
+    done = subprocess.run(
+        [sys.executable, "-m", "evenmatch.cli.main", "keys", "add", name, "--json",
+         "--data", tmp_path],
+        capture_output=True, check=False, env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["name"] == name
 
 
 def test_name_of_a_file_that_is_no_text_is_printed_with_escapes(tmp_path: Path) -> None:

@@ -135,7 +135,9 @@ def test_draws_that_were_asked_for_are_no_surprise(
     assert capsys.readouterr().err == ""
 
 
-UNCOUNTED = "warning: no ticket is counted, because all come within warmup = 200 s; write a smaller"
+UNCOUNTED = (
+    "warning: no ticket is counted, because nobody comes after warmup = 200 s; write a smaller"
+)
 
 
 @pytest.mark.parametrize("command", ["simulate", "compare", "sweep"])

@@ -1,7 +1,8 @@
 """As much of Prometheus's language as our alerts use, over two scrapes of a server.
 
 A selector sees the later scrape; `increase` and `rate` see the difference between the two, which
-are `SECONDS` apart, and `max_over_time` the larger one.
+are `SECONDS` apart, and `quantile_over_time` the earlier one, as if it had been so for most of the
+time.
 """
 
 from __future__ import annotations
@@ -114,8 +115,8 @@ class _Parser:
         assert kind == "name", text
         if text in AGGREGATIONS:
             return self._aggregated(AGGREGATIONS[text])
-        if text == "max_over_time":
-            return self._largest()
+        if text == "quantile_over_time":
+            return self._before_now()
         if text in FUNCTIONS:
             self._expect("(")
             arguments = [self.both()]
@@ -145,13 +146,14 @@ class _Parser:
             groups.setdefault(key, []).append(value)
         return {key: joined(values) for key, values in groups.items()}
 
-    def _largest(self) -> Vector:
+    def _before_now(self) -> Vector:
         self._expect("(")
+        assert self.rest.pop(0)[0] == "number"
+        self._expect(",")
         (_, name), (kind, _) = self.rest.pop(0), self.rest.pop(0)
         assert kind == "range"
         self._expect(")")
-        then, now = (each.get(name, {}) for each in (self._before, self._after))
-        return {key: max(now.get(key, 0.0), then.get(key, 0.0)) for key in now | then}
+        return self._before.get(name, {})
 
     def _selected(self, name: str) -> Vector:
         matchers = []

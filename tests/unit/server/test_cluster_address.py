@@ -115,6 +115,47 @@ def test_node_gives_its_shards_to_the_one_that_comes_up_at_its_address(
     with_node(scene, journal=journal)
 
 
+def test_node_goes_on_asking_while_the_other_one_is_silent(
+    monkeypatch: pytest.MonkeyPatch, told: io.StringIO
+) -> None:
+    there = AtOwnAddress(monkeypatch, PeerAnswer(200, encode(status_of("b"))))
+
+    async def main() -> None:
+        address = node()._greetings.address
+        for _ in range(2 * CHECKS):
+            await address.check()
+        there.answer, asked_before = None, there.asked
+        for _ in range(CHECKS - 1):
+            await address.check()
+        assert (address.taken_by, there.asked - asked_before) == (OTHER, CHECKS - 1)
+        await address.check()
+        assert address.taken_by == ""
+
+    asyncio.run(main())
+    assert told.getvalue().count("node_address_is_taken") == 1
+
+
+def test_check_of_an_address_makes_no_node_known_to_the_one_that_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    notes: list[bytes] = []
+
+    async def answer_of_node(place: Any, method: str, path: str, signed: bytes, _: float) -> None:
+        notes.append(signed)
+
+    monkeypatch.setattr("evenmatch.server.cluster.own_address.answer_of_node", answer_of_node)
+
+    async def scene(running: Node) -> None:
+        (seat,) = running._seats.values()
+        await until(lambda: seat.present is not None, "the lease")
+        for note in (notes[0], IDENTITY.sign("0", "twin/1@127.0.0.1:1", purpose="nodes")):
+            answer = await asked(running, "/v1/cluster", signed=note)
+            assert answer.status == 200
+            assert running._members.alive == [], "its own address is no other node's"
+
+    with_node(scene)
+
+
 class Owner:
     """A node that answers every request with its name."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import structlog
 
+from evenmatch.config.server import ServerSettings
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.server.cluster.node import Node
 from evenmatch.server.runtime.logs import about, log
@@ -49,9 +50,10 @@ def test_tasks_that_are_begun_within_names_keep_them(told: io.StringIO) -> None:
 
 def test_what_a_shard_of_a_node_says_names_its_game(told: io.StringIO) -> None:
     async def scene(running: Node) -> None:
-        (seat,) = running._seats.values()
-        await until(lambda: seat.present is not None, "the lease")
+        seats = running._seats.values()
+        await until(lambda: all(seat.present is not None for seat in seats), "the leases")
 
-    with_node(scene, journal=MemoryJournal())
-    (answers,) = [each for each in lines(told) if each["event"] == "node_answers"]
-    assert (answers["shard"], "game" in answers) == ("s0", False)
+    with_node(scene, ServerSettings(), ServerSettings(), journal=MemoryJournal())
+    answers = [each for each in lines(told) if each["event"] == "node_answers"]
+    named = sorted((each["game"], each["shard"]) for each in answers)
+    assert named == [("game-0", "s0"), ("game-1", "s0")]

@@ -203,13 +203,14 @@ class BackfillSearch:
 
     def after(self, pool: Pool, *, fired: bool) -> None:
         """Fill matches with tickets that the policy has left waiting."""
-        if (table := self._tables.get(pool.name)) is None:
+        if pool.name not in self._tables:
             return
         self._fill(pool, "normal")
-        if is_left_over := fired or pool.wake_at == math.inf:
+        is_left_over = fired or pool.wake_at == math.inf
+        if is_left_over and (table := self._tables.get(pool.name)) is not None:
             table.defer("low", LOOKS_MOST, self._scheduler.now)
             self._fill(pool, "low")
-        if pool.name not in self._tables:
+        if (table := self._tables.get(pool.name)) is None:
             return
         if not is_left_over:
             self._owe(pool, table, "low")

@@ -114,8 +114,11 @@ class Greetings:
 
     async def greet(self, shards_held: int) -> None:
         """Ask all nodes that are known how they are."""
-        owners = dict.fromkeys(each.owner for each in self.members.alive)
-        owners |= dict.fromkeys(seat.holder for seat in self._seats.values())
+        owners: dict[str, None] = {}
+        # Others would take one for alive that they do not reach.
+        if not self.address.taken_by:
+            owners = dict.fromkeys(each.owner for each in self.members.alive)
+            owners |= dict.fromkeys(seat.holder for seat in self._seats.values())
         await asyncio.gather(
             self.address.check(), *(self.hello(each, shards_held) for each in owners)
         )

@@ -65,9 +65,10 @@ class Members:
 
     def hear(self, owner: str, shards_held: int | None = None) -> None:
         """Note that a node is alive; None: its load is unchanged."""
-        if owner == self._own or "@" not in owner:
-            return
         place = owner.rpartition("@")[2]
+        # Whoever calls itself by this node's own address is reached nowhere.
+        if "@" not in owner or place == self._own.rpartition("@")[2]:
+            return
         before = self._known.pop(place, None)
         if shards_held is None:
             shards_held = before.shards_held if before is not None and before.owner == owner else 0

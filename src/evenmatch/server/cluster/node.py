@@ -519,17 +519,18 @@ class Node:
                     return
                 tries -= 1
                 if self._identity.place_of(other) is None:
-                    await seat.settled(HOLD_SECONDS)
+                    await seat.settled(until - asyncio.get_running_loop().time())
                 seat.note(other)
-            if (games := await self._present(seat)) is not None:
+            if (games := await self._present(seat, until)) is not None:
                 await games.gate(scope, replay_body(body, receive), send)
                 return
         raise JournalUnavailable("the shard goes from node to node: try again in a second")
 
-    async def _present(self, seat: Seat) -> Games | None:
+    async def _present(self, seat: Seat, until: float | None = None) -> Games | None:
         """Return the game if this node answers, after a moment where nobody is known to do so."""
         if seat.present is None and self._identity.place_of(seat.holder) is None:
-            await seat.settled(HOLD_SECONDS)
+            now = asyncio.get_running_loop().time()
+            await seat.settled(HOLD_SECONDS if until is None else until - now)
         return seat.present
 
     def _place_of(self, seat: Seat) -> tuple[str, int]:

@@ -159,11 +159,6 @@ class Seat:
         return f"{self.tenant}/{self.claim.shard}"
 
     @property
-    def label(self) -> str:
-        """Return the name of the shard for people: with its game, where there are several."""
-        return self.about if self.tenant else self.claim.shard
-
-    @property
     def games(self) -> Games | None:
         """Return the game if this node has it in memory."""
         return self._games
@@ -228,7 +223,6 @@ class Seat:
             holder: The owner that does not answer.
             until: By the loop's clock.
         """
-        self._ask_now.set()
         if self.holder == holder:
             await _either(self._holder_changed, until - asyncio.get_running_loop().time())
         return self.holder != holder
@@ -318,7 +312,7 @@ class Seat:
             log.info(
                 "node_answers",
                 node=name_of(self.claim.owner),
-                shard=self.label,
+                shard=self.claim.shard,
                 # Nobody's where nobody had it, or its owner had given it back.
                 before=name_of(before) if address_of(before) is not None else "",
             )
@@ -341,7 +335,7 @@ class Seat:
         self._failures += 1
         log.error(
             "node_not_recovered",
-            shard=self.label,
+            shard=self.claim.shard,
             error=str(error),
             consequence="it stands by",
             seconds=seconds,
@@ -370,7 +364,7 @@ class Seat:
                     unexpected = None if isinstance(error, MatchmakingError) else error
                     log.warning(
                         "shard_not_followed",
-                        shard=self.label,
+                        shard=self.claim.shard,
                         error=str(error) or repr(error),
                         exc_info=unexpected,
                     )
@@ -421,9 +415,9 @@ class Seat:
             leaving.cancel()
             lost.cancel()
         if self._successor is None:
-            log.warning("node_stands_by", shard=self.label, reason="it has lost the lease")
+            log.warning("node_stands_by", shard=self.claim.shard, reason="it has lost the lease")
         else:
-            log.info("node_stands_by", shard=self.label, successor=name_of(self._successor))
+            log.info("node_stands_by", shard=self.claim.shard, successor=name_of(self._successor))
         await self._leave(games)
 
     async def _leave(self, games: Games) -> None:
@@ -526,7 +520,7 @@ class Seat:
             self._outage_told_at = now
             log.warning(
                 "lease_not_asked",
-                shard=self.label,
+                shard=self.claim.shard,
                 error=str(error),
                 consequence="asked again until the journal answers",
             )
@@ -534,7 +528,7 @@ class Seat:
     def _end_outage(self) -> None:
         if self._outage_told_at is not None:
             self._outage_told_at = None
-            log.info("journal_answers_again", shard=self.label)
+            log.info("journal_answers_again", shard=self.claim.shard)
 
     def _heard(self, holder: str) -> None:
         # A lease that was given back has its last owner's name in it until it is taken.
