@@ -110,6 +110,25 @@ def node_version() -> int:
     return int(found[1]) if found else 0
 
 
+def node() -> int:
+    """Return the major version of Node; skip a test that needs a newer one."""
+    version = node_version()
+    if version < NODE_MIN:
+        pytest.skip(f"NOT TESTED: the TypeScript client needs Node {NODE_MIN}, found {version}")
+    return version
+
+
+def said_by(program: str) -> str:
+    """Return what a program prints that takes the client's runtime."""
+    node()
+    done = subprocess.run(
+        ["node", "--input-type=module", "-e", program, (CLIENT / "runtime.js").as_uri()],
+        capture_output=True, text=True, check=False, timeout=GIVE_UP,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_client_is_as_the_openapi_document_has_it() -> None:
     done = subprocess.run(
         [sys.executable, str(CLIENT / "generate.py"), "--check"],
@@ -119,9 +138,7 @@ def test_client_is_as_the_openapi_document_has_it() -> None:
 
 
 def test_client_plays_in_node(tmp_path: Path) -> None:
-    version = node_version()
-    if version < NODE_MIN:
-        pytest.skip(f"NOT TESTED: the TypeScript client needs Node {NODE_MIN}, found {version}")
+    version = node()
     flags = ["--experimental-websocket"] if version < NODE_SOCKETS else []
     with running(tmp_path, durable=False) as server:
         done = subprocess.run(
@@ -159,9 +176,7 @@ def played(server: Server, programs: Sequence[str], key: Mapping[str, str]) -> l
 
 
 def test_client_of_the_page_plays(tmp_path: Path) -> None:
-    version = node_version()
-    if version < NODE_MIN:
-        pytest.skip(f"NOT TESTED: the TypeScript client needs Node {NODE_MIN}, found {version}")
+    node()
     config, program, _ = shown_client()
     for name in ("evenmatch.js", "runtime.js", "package.json"):
         shutil.copy(CLIENT / name, tmp_path / name)
@@ -182,9 +197,7 @@ def test_client_of_the_page_plays(tmp_path: Path) -> None:
 def test_client_of_the_page_plays_for_guests(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    version = node_version()
-    if version < NODE_MIN:
-        pytest.skip(f"NOT TESTED: the TypeScript client needs Node {NODE_MIN}, found {version}")
+    node()
     config, _, program = shown_client()
     for name in ("evenmatch.js", "runtime.js", "package.json"):
         shutil.copy(CLIENT / name, tmp_path / name)
@@ -198,40 +211,19 @@ def test_client_of_the_page_plays_for_guests(
 
 
 def test_overload_is_tried_again_and_a_pause_is_told_at_once() -> None:
-    version = node_version()
-    if version < NODE_MIN:
-        pytest.skip(f"NOT TESTED: the TypeScript client needs Node {NODE_MIN}, found {version}")
-    done = subprocess.run(
-        ["node", "--input-type=module", "-e", ASK_PAUSED, (CLIENT / "runtime.js").as_uri()],
-        capture_output=True, text=True, check=False, timeout=GIVE_UP,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == [*["overloaded"] * 3, "ServerRefused", "paused", "ServerRefused"]
+    said = said_by(ASK_PAUSED)
+    assert said.split() == [*["overloaded"] * 3, "ServerRefused", "paused", "ServerRefused"]
 
 
 def test_stream_whose_token_is_valid_no_more_ends_with_a_sentence() -> None:
-    version = node_version()
-    if version < NODE_MIN:
-        pytest.skip(f"NOT TESTED: the TypeScript client needs Node {NODE_MIN}, found {version}")
-    done = subprocess.run(
-        ["node", "--input-type=module", "-e", CUT_OFF, (CLIENT / "runtime.js").as_uri()],
-        capture_output=True, text=True, check=False, timeout=GIVE_UP,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["1013", "1008", "ServerRefused", "401", "unauthenticated"]
+    said = said_by(CUT_OFF)
+    assert said.split() == ["1013", "1008", "ServerRefused", "401", "unauthenticated"]
 
 
 def test_stream_that_is_not_let_in_ends_with_the_servers_reason() -> None:
-    version = node_version()
-    if version < NODE_MIN:
-        pytest.skip(f"NOT TESTED: the TypeScript client needs Node {NODE_MIN}, found {version}")
-    done = subprocess.run(
-        ["node", "--input-type=module", "-e", NOT_LET_IN, (CLIENT / "runtime.js").as_uri()],
-        capture_output=True, text=True, check=False, timeout=GIVE_UP,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    said = said_by(NOT_LET_IN)
     once = "refused http://here/v1/tickets/s0-1 Bearer t "
-    assert done.stdout.strip() == f"{once * 3}ServerRefused 401 unauthenticated"
+    assert said.strip() == f"{once * 3}ServerRefused 401 unauthenticated"
 
 
 def test_types_are_those_of_the_interface(tmp_path: Path) -> None:

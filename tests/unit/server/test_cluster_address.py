@@ -6,7 +6,6 @@ from typing import Any, cast
 
 import msgspec
 import pytest
-import structlog
 
 from evenmatch.errors import JournalUnavailable, StaleOwner
 from evenmatch.journals.memory import MemoryJournal
@@ -14,7 +13,6 @@ from evenmatch.server.cluster.node import Node
 from evenmatch.server.cluster.own_address import CHECK_EVERY, CHECKS
 from evenmatch.server.cluster.peer_calls import PeerAnswer
 from evenmatch.server.http.responses import encode
-from evenmatch.server.runtime.logs import log
 from tests.unit.server.test_cluster_nodes import IDENTITY, asked, node, status_of, with_node
 from tests.waiting import turns, until
 
@@ -40,14 +38,6 @@ class AtOwnAddress:
     async def _answer(self, *_: Any) -> PeerAnswer | None:
         self.asked += 1
         return self.answer
-
-
-@pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
-    """Return what the log is told."""
-    lines = io.StringIO()
-    monkeypatch.setattr(log, "_logger", structlog.PrintLogger(lines))
-    return lines
 
 
 @pytest.mark.parametrize(

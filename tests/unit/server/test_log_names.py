@@ -5,23 +5,12 @@ import io
 import json
 from typing import Any
 
-import pytest
-import structlog
-
 from evenmatch.config.server import ServerSettings
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.server.cluster.node import Node
-from evenmatch.server.runtime.logs import about, log
+from evenmatch.server.runtime.logs import lines_about, log
 from tests.unit.server.test_cluster_nodes import with_node
 from tests.waiting import until
-
-
-@pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
-    """Return what the log is told."""
-    lines = io.StringIO()
-    monkeypatch.setattr(log, "_logger", structlog.PrintLogger(lines))
-    return lines
 
 
 def lines(told: io.StringIO) -> list[dict[str, Any]]:
@@ -37,7 +26,7 @@ def test_tasks_that_are_begun_within_names_keep_them(told: io.StringIO) -> None:
             log.info("inside")
             log.info("inside", shard="s9")
 
-        with about(game="chess", shard=""):
+        with lines_about(game="chess", shard=""):
             running = asyncio.create_task(task())
         log.info("outside")
         heard.set()

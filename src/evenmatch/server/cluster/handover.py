@@ -16,7 +16,7 @@ from evenmatch.server.cluster.identity import NodeIdentity, PeerNote, address_of
 from evenmatch.server.cluster.members import Refusals
 from evenmatch.server.cluster.peer_calls import PREPARE_PATH, TAKE_PATH, ask_node
 from evenmatch.server.cluster.seat import Seat
-from evenmatch.server.runtime.logs import about, log
+from evenmatch.server.runtime.logs import lines_about, log
 
 PREPARE_SECONDS = 8.0
 """How long a successor may read before it gets a shard all the same."""
@@ -69,7 +69,7 @@ class Handover:
             for seat in given:
                 if not self._refusals.holds(successor, seat.about):
                     to = name_of(successor)
-                    with about(game=seat.tenant, shard=seat.claim.shard):
+                    with lines_about(game=seat.tenant, shard=seat.claim.shard):
                         log.info("shard_moves", to=to, reason="it has less")
                     await self._give(seat, successor)
                     return
@@ -86,7 +86,7 @@ class Handover:
         # moment in which it is free.
         prepared = await ask_node(place, "POST", PREPARE_PATH, signed, PREPARE_SECONDS + 1.0)
         if prepared is None or await ask_node(place, "POST", TAKE_PATH, signed) is None:
-            with about(game=seat.tenant, shard=seat.claim.shard):
+            with lines_about(game=seat.tenant, shard=seat.claim.shard):
                 log.info("shard_not_taken", by=name_of(successor))
             self._members.forget(successor)
             self._refusals.note(successor, seat.about)

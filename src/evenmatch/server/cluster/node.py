@@ -477,7 +477,7 @@ class Node:
             raise JournalUnavailable(
                 f"this node knows no shard {note.about[:64]!r}: give all nodes the same CONFIG"
             )
-        if (games := await self._present(seat)) is not None:
+        if (games := await self._present(seat, _soon())) is not None:
             await games.gate(scope, receive, send)
             return
         if scope["type"] == "http" and self._identity.place_of(seat.holder):
@@ -496,7 +496,7 @@ class Node:
         Raises:
             JournalUnavailable: Nobody is known to answer, or whoever did is gone.
         """
-        if (games := await self._present(seat)) is not None:
+        if (games := await self._present(seat, _soon())) is not None:
             await games.gate(scope, receive, send)
             return
         if scope["type"] == "websocket":
@@ -505,32 +505,33 @@ class Node:
             await relay(scope, receive, send, self._place_of(seat), signed)
             return
         body = await read_body(scope, receive, self._most[seat.about])
-        tries, until = TRIES, asyncio.get_running_loop().time() + HOLD_SECONDS
+        # Until when it waits, all in all, from the first time that it is not answered.
+        tries, until = TRIES, math.inf
         while tries > 0:
             holder, peer = seat.holder, self._peers.peer(self._place_of(seat))
             try:
                 other = await peer.answer(scope, receive, send, body, seat.about)
             except NodeUnreached as error:
+                until = min(until, _soon())
                 # It may have given the shard away just before it ended.
                 if not await seat.moved(holder, until):
                     raise JournalUnavailable(_reason(seat, str(error))) from error
             else:
                 if not other:
                     return
-                tries -= 1
+                tries, until = tries - 1, min(until, _soon())
                 if self._identity.place_of(other) is None:
-                    await seat.settled(until - asyncio.get_running_loop().time())
+                    await seat.settled(until)
                 seat.note(other)
             if (games := await self._present(seat, until)) is not None:
                 await games.gate(scope, replay_body(body, receive), send)
                 return
         raise JournalUnavailable("the shard goes from node to node: try again in a second")
 
-    async def _present(self, seat: Seat, until: float | None = None) -> Games | None:
+    async def _present(self, seat: Seat, until: float) -> Games | None:
         """Return the game if this node answers, after a moment where nobody is known to do so."""
         if seat.present is None and self._identity.place_of(seat.holder) is None:
-            now = asyncio.get_running_loop().time()
-            await seat.settled(HOLD_SECONDS if until is None else until - now)
+            await seat.settled(until)
         return seat.present
 
     def _place_of(self, seat: Seat) -> tuple[str, int]:
@@ -563,6 +564,11 @@ class Node:
             if games is not None and any(each.runtime.unready for each in games.services):
                 return f"shard {seat.claim.shard} is not ready; its node's log says why"
         return None
+
+
+def _soon() -> float:
+    """Return until when a request waits that cannot be answered now, by the loop's clock."""
+    return asyncio.get_running_loop().time() + HOLD_SECONDS
 
 
 def _reason(seat: Seat, otherwise: str) -> str:

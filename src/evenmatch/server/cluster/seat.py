@@ -20,7 +20,7 @@ from evenmatch.journals.base import Journal
 from evenmatch.server.cluster.identity import address_of, name_of
 from evenmatch.server.runtime.games import Games
 from evenmatch.server.runtime.lease_keeping import LEASE_OVER, RELEASED, WAS_AWAY, Claim
-from evenmatch.server.runtime.logs import about, log
+from evenmatch.server.runtime.logs import lines_about, log
 
 ASK_EVERY = 0.2
 """Seconds between two questions for the lease."""
@@ -212,9 +212,9 @@ class Seat:
         shard = self.claim.shard
         return SeatStatus(self.tenant, shard, role, owner, place, epoch, left, number)
 
-    async def settled(self, seconds: float) -> None:
-        """Wait until the owner is known, but only for so long."""
-        await _either(self._owner_known, seconds)
+    async def settled(self, until: float) -> None:
+        """Wait until the owner is known, but not beyond an instant of the loop's clock."""
+        await _either(self._owner_known, until - asyncio.get_running_loop().time())
 
     async def moved(self, holder: str, until: float) -> bool:
         """Wait until another owner than one is known; return whether one is.
@@ -278,8 +278,8 @@ class Seat:
     # Its life
 
     async def live(self) -> None:
-        """Ask for the lease, and answer while it is held, for ever."""
-        with about(game=self.tenant, shard=self.claim.shard):
+        """Ask for the lease, and answer while it is held, for ever; the log says for which."""
+        with lines_about(game=self.tenant, shard=self.claim.shard):
             await self._live()
 
     async def _live(self) -> None:
@@ -312,7 +312,6 @@ class Seat:
             log.info(
                 "node_answers",
                 node=name_of(self.claim.owner),
-                shard=self.claim.shard,
                 # Nobody's where nobody had it, or its owner had given it back.
                 before=name_of(before) if address_of(before) is not None else "",
             )
@@ -335,7 +334,6 @@ class Seat:
         self._failures += 1
         log.error(
             "node_not_recovered",
-            shard=self.claim.shard,
             error=str(error),
             consequence="it stands by",
             seconds=seconds,
@@ -364,7 +362,6 @@ class Seat:
                     unexpected = None if isinstance(error, MatchmakingError) else error
                     log.warning(
                         "shard_not_followed",
-                        shard=self.claim.shard,
                         error=str(error) or repr(error),
                         exc_info=unexpected,
                     )
@@ -415,9 +412,9 @@ class Seat:
             leaving.cancel()
             lost.cancel()
         if self._successor is None:
-            log.warning("node_stands_by", shard=self.claim.shard, reason="it has lost the lease")
+            log.warning("node_stands_by", reason="it has lost the lease")
         else:
-            log.info("node_stands_by", shard=self.claim.shard, successor=name_of(self._successor))
+            log.info("node_stands_by", successor=name_of(self._successor))
         await self._leave(games)
 
     async def _leave(self, games: Games) -> None:
@@ -520,7 +517,6 @@ class Seat:
             self._outage_told_at = now
             log.warning(
                 "lease_not_asked",
-                shard=self.claim.shard,
                 error=str(error),
                 consequence="asked again until the journal answers",
             )
@@ -528,7 +524,7 @@ class Seat:
     def _end_outage(self) -> None:
         if self._outage_told_at is not None:
             self._outage_told_at = None
-            log.info("journal_answers_again", shard=self.claim.shard)
+            log.info("journal_answers_again")
 
     def _heard(self, holder: str) -> None:
         # A lease that was given back has its last owner's name in it until it is taken.

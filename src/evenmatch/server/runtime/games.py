@@ -28,7 +28,7 @@ from evenmatch.server.http.responses import Asgi
 from evenmatch.server.operations.versions import Versions, read_anew
 from evenmatch.server.runtime.clock import Clocks
 from evenmatch.server.runtime.lease_keeping import owner_of
-from evenmatch.server.runtime.logs import about, log
+from evenmatch.server.runtime.logs import lines_about, log
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.services import Services, assemble
@@ -183,7 +183,7 @@ class Games:
         """
         for number, services in enumerate(self.services):
             try:
-                with about(game=self._names[number]):
+                with lines_about(game=self._names[number]):
                     await services.runtime.start()
             except MatchmakingError as error:
                 # The one that failed has stopped itself.
@@ -191,8 +191,11 @@ class Games:
                 await asyncio.gather(*(each.runtime.stop() for each in others))
                 with _naming(services.runtime.plan):
                     raise error from error.__cause__
-        self._turns = [asyncio.create_task(each.operator.watch_turns()) for each in self.services]
-        self._turns += [asyncio.create_task(each.watch()) for each in self._notes]
+        self._turns = []
+        for name, services, notes in zip(self._names, self.services, self._notes, strict=True):
+            with lines_about(game=name):
+                self._turns.append(asyncio.create_task(services.operator.watch_turns()))
+                self._turns.append(asyncio.create_task(notes.watch()))
 
     async def stop(self, *, with_snapshot: bool = True) -> None:
         """Stop all games that run.

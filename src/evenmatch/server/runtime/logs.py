@@ -1,7 +1,7 @@
 """The server's log: lines of JSON on standard error.
 
 Where a process has several games, or a node several shards, the lines of each name theirs: what a
-game starts is started within `about`.
+game starts is started within `lines_about`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ log = cast(
 )
 
 
-def about(**names: str) -> AbstractContextManager[None]:
+def lines_about(**names: str) -> AbstractContextManager[None]:
     """Return a context within which lines, also those of tasks that are begun, have these names.
 
     Empty ones are left out.
