@@ -6,6 +6,7 @@ when it arrives: a link that was cut meanwhile has swallowed it.
 
 import hashlib
 import math
+import struct
 from collections import Counter
 from collections.abc import Callable
 
@@ -15,6 +16,7 @@ STORE = "store"
 CLIENTS = "clients"
 USUAL = (0.0005, 0.01)
 SLOW = (0.05, 1.5)
+_INSTANT = struct.Struct("<d")
 
 
 class Network:
@@ -65,6 +67,11 @@ class Network:
         """Make facts part of the run's trace."""
         self._trace.update(repr((self.world.now, *facts)).encode())
 
+    def _note_fate(self, one: str, other: str, fate: str, what: bytes) -> None:
+        """Make it part of the trace what became of a message; `note` takes up to four times as long."""
+        place = f"{one}>{other} {fate} {len(what)} ".encode()
+        self._trace.update(_INSTANT.pack(self.world.now) + place + what)
+
     def trace(self) -> str:
         """Return a digest of all that was noted, in order."""
         return self._trace.hexdigest()
@@ -74,7 +81,7 @@ class Network:
         draw = self._chance.random
         if draw() < self.lost:
             self._fault("message lost")
-            self.note(one, other, "lost", what)
+            self._note_fate(one, other, "lost", what)
             return
         self.carry(one, other, what, call)
         if draw() < self.repeated:
@@ -90,7 +97,7 @@ class Network:
 
         def arrive() -> None:
             is_cut = self.is_cut(one, other)
-            self.note(one, other, "cut" if is_cut else "arrives", what)
+            self._note_fate(one, other, "cut" if is_cut else "arrives", what)
             if not is_cut:
                 self.messages += 1
                 call()
@@ -119,7 +126,7 @@ class Network:
             def arrive() -> None:
                 nonlocal is_broken
                 is_broken = is_broken or self.is_cut(one, other)
-                self.note(one, other, "cut" if is_broken else "arrives", what)
+                self._note_fate(one, other, "cut" if is_broken else "arrives", what)
                 if not is_broken:
                     self.messages += 1
                     call()
