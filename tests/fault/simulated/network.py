@@ -68,7 +68,7 @@ class Network:
         self._trace.update(repr((self.world.now, *facts)).encode())
 
     def _note_fate(self, one: str, other: str, fate: str, what: bytes) -> None:
-        """Make it part of the trace what became of a message; `note` takes up to four times as long."""
+        """Make it part of the trace what became of a message; `note` takes twice as long."""
         place = f"{one}>{other} {fate} {len(what)} ".encode()
         self._trace.update(_INSTANT.pack(self.world.now) + place + what)
 

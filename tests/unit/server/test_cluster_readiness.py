@@ -151,13 +151,20 @@ def test_node_without_a_shard_drains_with_the_others(monkeypatch: pytest.MonkeyP
     beside_owner(MemoryJournal(), scene, *SHARDS)
 
 
-def test_node_with_a_shard_drains_by_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_node_with_a_shard_that_is_told_drains_by_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     OtherNode(monkeypatch)
 
     async def scene(running: Node) -> None:
         assert await readiness(running) == (200, {"status": "ready"})
         first = next(iter(running._seats.values()))
         cast(Any, first.games).drain_left = 60.0
+        # The operator of one game drains it; what belongs to others, the node hands on.
+        assert await readiness(running) == (200, {"status": "ready"})
+        running.drain()
         assert await readiness(running) == (503, {"status": "draining"})
+        cast(Any, first.games).drain_left = None
+        assert await readiness(running) == (200, {"status": "ready"})
 
     beside_owner(MemoryJournal(), scene, "s1")

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from evenmatch.errors import InvalidTicket
 from evenmatch.model.queue import Queue
 from evenmatch.server.cluster.ask_shards import whole_answer
 from evenmatch.server.cluster.router import (
@@ -118,3 +119,9 @@ def test_refusal_of_an_unknown_queue_names_the_queues_of_all_shards(
     # A ticket goes in a frame only to a shard that has its queue.
     if path == "/v1/tickets" and not body.startswith(b"["):
         assert (router.seat_of_create(body) is None) == says_all
+
+
+def test_ticket_for_queues_of_two_shards_is_refused_with_their_names() -> None:
+    router = game_of_two_shards(refusing, Queue("a"), Queue("b", group="other"))
+    with pytest.raises(InvalidTicket, match="must be in one group: 'a' and 'b' are not"):
+        router.seat_of_create(b'{"queues": ["a", "b"]}')

@@ -81,7 +81,7 @@ class PlayedGame:
     async def given_up(self) -> None:
         await self.is_lost.wait()
 
-    def drain(self, seconds: float) -> None:
+    def drain(self, seconds: float = 60.0) -> None:
         self.drain_left = seconds
 
     def close(self) -> None:

@@ -280,8 +280,18 @@ def _check_queues(queues: tuple[str, ...], tables: Tables, limits: ShardLimits) 
             raise UnknownQueue(
                 f"no queue is called {name[:64]!r}; allowed: {known}", where="/queues"
             )
-    if len(queues) > 1 and len({tables.queues[name].group for name in queues}) > 1:
-        raise InvalidTicket("the queues of one ticket must be in one group", where="/queues")
+    if len(queues) > 1:
+        _check_group([tables.queues[name] for name in queues])
+
+
+def _check_group(queues: list[Queue]) -> None:
+    first = queues[0]
+    if other := next((each for each in queues if each.group != first.group), None):
+        raise InvalidTicket(
+            f"the queues of one ticket must be in one group: {first.name!r} is in {first.group!r}, "
+            f"and {other.name!r} in {other.group!r}",
+            where="/queues",
+        )
 
 
 def _check_players(new: NewTicket, limits: ShardLimits) -> None:

@@ -135,7 +135,7 @@ class Node:
         self._front = DirectRouter(self, max(self._most.values()))
         self._frame_owner = FrameResponder(self._seats.get, self._answer_frame)
         self._ended = asyncio.Event()
-        self._is_leaving = False
+        self._is_leaving = self._is_told_to_drain = False
         self._tasks: list[asyncio.Task[None]] = []
 
     # The life of a node
@@ -239,9 +239,11 @@ class Node:
 
     @property
     def _is_draining(self) -> bool:
-        """Return whether the shards of this node, or all if it has none, take no new tickets."""
-        held = [seat for seat in self._seats.values() if seat.present is not None]
-        return all(seat.is_draining for seat in held or self._seats.values())
+        """Return whether no shard takes new tickets, or none of a node that was told to drain."""
+        seats = list(self._seats.values())
+        # What other nodes have, one that drains by a game's wish still hands on.
+        held = [seat for seat in seats if self._is_told_to_drain and seat.present is not None]
+        return all(seat.is_draining for seat in held or seats)
 
     @property
     def _is_drained(self) -> bool:
@@ -343,6 +345,7 @@ class Node:
 
     def drain(self) -> None:
         """Take no new tickets, and end when no ticket waits any more."""
+        self._is_told_to_drain = True
         for games in self._running:
             games.drain()
 

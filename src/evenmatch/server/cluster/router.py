@@ -304,7 +304,12 @@ class GameRouter:
         known = [name for name in named.queues if name in self._by_queue] or [self._default]
         places = dict.fromkeys(self._by_queue[name] for name in known)
         if len(places) > 1:
-            raise InvalidTicket("the queues of one ticket must be in one group", where="/queues")
+            one = known[0]
+            other = next(name for name in known if self._by_queue[name] != self._by_queue[one])
+            raise InvalidTicket(
+                f"the queues of one ticket must be in one group: {one!r} and {other!r} are not",
+                where="/queues",
+            )
         seats, split = next(iter(places)), self._splits[known[0]]
         return seats[0] if split is None else seats[named.part(split)], unknown
 
