@@ -268,11 +268,17 @@ class StaleOwner(JournalError):
     Args:
         message: What was refused, and why.
         holder: The present owner, where it is known.
+        left: For how long its lease is not over for certain, seconds, where that is known.
+        length: Of its lease, seconds.
     """
 
-    def __init__(self, message: str, holder: str = "") -> None:
+    def __init__(
+        self, message: str, holder: str = "", *, left: float = 0.0, length: float = 0.0
+    ) -> None:
         super().__init__(message)
         self.holder = holder
+        self.left = left
+        self.length = length
 
 
 class SequenceGap(JournalError):

@@ -67,4 +67,6 @@ class LeaseWatch:
                 f"the other node does, and there is nothing to do; otherwise two servers use one "
                 f"journal, so stop the one that you do not want",
                 renewal[0],
+                left=left,
+                length=ttl,
             )

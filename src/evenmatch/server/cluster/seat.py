@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -19,11 +19,12 @@ from evenmatch.errors import JournalError, JournalUnavailable, MatchmakingError,
 from evenmatch.journals.base import Journal
 from evenmatch.server.cluster.identity import address_of, name_of
 from evenmatch.server.runtime.games import Games
-from evenmatch.server.runtime.lease_keeping import LEASE_OVER, RELEASED, WAS_AWAY, Claim
+from evenmatch.server.runtime.lease_keeping import LEASE_OVER, RELEASED, RENEWALS, WAS_AWAY, Claim
 from evenmatch.server.runtime.logs import lines_about, log
 
-ASK_EVERY = 0.2
-"""Seconds between two questions for the lease."""
+ASK_EVERY, ASK_SELDOM = 0.2, 1.0
+"""Seconds between two questions for the lease: where its owner should have renewed it by now or
+somebody waits to know who that is, and until then."""
 ASK_SOON = 0.01
 """The same once its owner has said that it gives the lease to this node."""
 SOON_SECONDS = 1.0
@@ -36,8 +37,8 @@ UNTRUSTED_SECONDS, UNTRUSTED_SECONDS_MAX = 60.0, 1_800.0
 """For how long such a node takes the shard from no healthy one, at first and at most."""
 TELL_AGAIN_SECONDS = 60.0
 """Seconds before the log tells again that the journal does not answer."""
-FOLLOW_EVERY = 0.5
-"""Seconds between two looks at what the owner has written."""
+FOLLOW_EVERY, FOLLOW_SELDOM = 0.5, 2.0
+"""Seconds between two looks at what the owner has written, and at most where it writes nothing."""
 Role = Literal["standing_by", "recovering", "answering"]
 
 
@@ -138,6 +139,8 @@ class Seat:
         self._ask_now = asyncio.Event()
         # The game while another node answers for it; it reads along.
         self._standby: Games | None = None
+        # How many wait to know who has the shard.
+        self._waiting = 0
         self._follow_now = asyncio.Event()
         self._prepared: asyncio.Future[None] | None = None
 
@@ -214,7 +217,9 @@ class Seat:
 
     async def settled(self, until: float) -> None:
         """Wait until the owner is known, but not beyond an instant of the loop's clock."""
-        await _either(self._owner_known, until - asyncio.get_running_loop().time())
+        if not self._owner_known.is_set():
+            with self._awaited():
+                await _either(self._owner_known, until - asyncio.get_running_loop().time())
 
     async def moved(self, holder: str, until: float) -> bool:
         """Wait until another owner than one is known; return whether one is.
@@ -224,8 +229,20 @@ class Seat:
             until: By the loop's clock.
         """
         if self.holder == holder:
-            await _either(self._holder_changed, until - asyncio.get_running_loop().time())
+            with self._awaited():
+                await _either(self._holder_changed, until - asyncio.get_running_loop().time())
         return self.holder != holder
+
+    @contextmanager
+    def _awaited(self) -> Iterator[None]:
+        """Ask for the lease at once, and more often while somebody waits to know who has it."""
+        if not self._waiting:
+            self._ask_now.set()
+        self._waiting += 1
+        try:
+            yield
+        finally:
+            self._waiting -= 1
 
     def note(self, holder: str) -> None:
         """Note the owner of the shard by the name of its lease, unless this node knows better."""
@@ -348,14 +365,14 @@ class Seat:
 
     async def _follow(self, games: Games) -> None:
         """Read what the owner writes, for ever: taking over then needs the last records only."""
-        is_told = False
+        is_told, pause = False, FOLLOW_EVERY
         while True:
-            prepared = self._prepared
+            prepared, is_news = self._prepared, False
             try:
                 if prepared is not None:
                     await games.refresh()
                 if prepared is not None or address_of(self.holder) is not None:
-                    await games.follow(anew=prepared is not None)
+                    is_news = await games.follow(anew=prepared is not None)
             except Exception as error:  # noqa: BLE001
                 self.unfollowed += 1
                 if not is_told:
@@ -370,7 +387,8 @@ class Seat:
             else:
                 is_told = False
                 self._end_preparing(prepared, "")
-            await _either(self._follow_now, FOLLOW_EVERY)
+            pause = FOLLOW_EVERY if is_news else min(2.0 * pause, FOLLOW_SELDOM)
+            await _either(self._follow_now, pause)
             self._follow_now.clear()
 
     def _end_preparing(self, prepared: asyncio.Future[None] | None, problem: str) -> None:
@@ -478,18 +496,20 @@ class Seat:
         """Return when the lease is granted; learn meanwhile who has it."""
         claim, loop = self.claim, asyncio.get_running_loop()
         while True:
+            pause = ASK_EVERY
             if loop.time() >= self._quiet_until and self._reluctance() < math.inf:
                 try:
                     await self._journal.lease(claim.shard, claim.owner, claim.seconds)
                 except StaleOwner as error:
                     self._end_outage()
                     self._heard(error.holder)
+                    pause = _until_renewed(error)
                 except JournalError as error:
                     self._note_outage(error)
                 else:
                     self._end_outage()
                     return
-            await self._pause()
+            await self._pause(pause)
 
     @property
     def is_cut_off(self) -> bool:
@@ -531,14 +551,28 @@ class Seat:
         if asyncio.get_running_loop().time() >= self._hurry_until:
             self.note(holder)
 
-    async def _pause(self) -> None:
-        """Wait until it is time to ask again."""
+    async def _pause(self, seconds: float) -> None:
+        """Wait until it is time to ask again.
+
+        Args:
+            seconds: For how long nothing is expected to change.
+        """
         if asyncio.get_running_loop().time() < self._hurry_until:
             await asyncio.sleep(ASK_SOON)
             return
         self._ask_now.clear()
         reluctance = self._reluctance()
-        await _either(self._ask_now, ASK_EVERY + (0.0 if reluctance == math.inf else reluctance))
+        pause = min(seconds, ASK_EVERY) if self._waiting else seconds
+        await _either(self._ask_now, pause + (0.0 if reluctance == math.inf else reluctance))
+
+
+def _until_renewed(refused: StaleOwner) -> float:
+    """Return for how long the holder of a lease has no reason to renew it, within bounds.
+
+    A renewal that is seen late makes a takeover late, so questions are frequent when one is due.
+    """
+    until_due = refused.left - refused.length * (1.0 - 1.0 / RENEWALS)
+    return min(max(until_due - ASK_EVERY, ASK_EVERY), ASK_SELDOM)
 
 
 async def _either(event: asyncio.Event, seconds: float) -> None:

@@ -216,16 +216,20 @@ class Games:
         ends = (each.runtime.stop(with_snapshot=with_snapshot) for each in self.services)
         await asyncio.gather(*ends)
 
-    async def follow(self, *, anew: bool = False) -> None:
+    async def follow(self, *, anew: bool = False) -> bool:
         """Read what another server has written since, before the games start.
 
         Args:
             anew: Begin with the newest snapshots.
 
+        Returns:
+            Whether there was anything.
+
         Raises:
             MatchmakingError: A journal cannot be read now.
         """
-        await asyncio.gather(*(each.runtime.follow(anew=anew) for each in self.services))
+        read = await asyncio.gather(*(each.runtime.follow(anew=anew) for each in self.services))
+        return any(read)
 
     async def save(self) -> None:
         """Take snapshots of what none covers."""

@@ -461,11 +461,14 @@ class Runtime(CallbackPort):
             self.journal, self.plan, watch, wall=self.wall, granted=granted, rebuilt=rebuilt
         )
 
-    async def follow(self, *, anew: bool = False) -> None:
+    async def follow(self, *, anew: bool = False) -> bool:
         """Read what another owner has written, so that taking over needs the last records only.
 
         Args:
             anew: Begin with the newest snapshot: what matchers remember is in no record.
+
+        Returns:
+            Whether there was anything to read.
 
         Raises:
             MatchmakingError: The journal cannot be read now.
@@ -474,12 +477,14 @@ class Runtime(CallbackPort):
         if rebuilt is not None and rebuilt.engine.tables.sequence - rebuilt.begun_at > self._stale:
             rebuilt = None
         self._followed = rebuilt
+        before = None if rebuilt is None else rebuilt.engine.tables.sequence
         try:
             self._followed = await rebuild(self.journal, self.plan, self.timings.watch, rebuilt)
         except Exception:
             # What fails half-way must not be read on from; what is cancelled may be.
             self._followed = None
             raise
+        return self._followed.engine.tables.sequence != before
 
     async def raise_format(self) -> None:
         """Write the newest format from now on, which older versions cannot read.
