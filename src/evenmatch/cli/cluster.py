@@ -32,7 +32,7 @@ NAME = "status"
 """Who asks, in what is signed."""
 
 
-OwnerState = Literal["answering", "silent", "unreached", "unknown"]
+OwnerState = Literal["answering", "silent", "unreached", "unasked", "unknown"]
 """Of a node that is named and reached, and does not answer for the shard: silent."""
 
 
@@ -41,6 +41,7 @@ OWNERS: dict[OwnerState, str] = {
     "answering": "",
     "silent": " (does not answer)",
     "unreached": " (not reached)",
+    "unasked": " (not asked)",
     "unknown": "nobody",
 }
 """What stands behind the name of the owner."""
@@ -121,7 +122,8 @@ def cluster(
     `status` says which node answers for each shard, and the record format in which that node
     writes. If none does, it shows the node that the others name, and whether it was reached. The
     exit code is 0 if exactly one node answers for each shard, all nodes that were reached agree on
-    it, and all of one version run the same CONFIG at addresses of their own; otherwise it is 1.
+    it, and all of one version run the same CONFIG with names and addresses of their own; otherwise
+    it is 1, and sentences say why.
 
     `finish-upgrade` switches all shards to the newest record format, through the first node that
     you name, and then shows the status. Until you run it, the nodes write the older format, which
@@ -153,6 +155,8 @@ def cluster(
     answers = [_asked(node, headers) for node in nodes]
     shards = shard_states(answers)
     problems = problems_of(answers)
+    if action != FINISH:
+        problems += [why for each in shards if (why := why_not_well(each))]
     is_well = bool(shards) and all(each.ok for each in shards) and not problems
     if action == FINISH:
         # Nodes that are not named here may answer for some: of these nothing is known.
@@ -190,6 +194,12 @@ def problems_of(answers: list[NodeAnswer]) -> list[str]:
                 f"Nodes run different CONFIGs, so players are answered by different rules "
                 f"({groups}): give all the same, and restart those that have another."
             )
+    names = Counter(each.node for each in nodes.values())
+    found += [
+        f"{count} nodes are called {name}, so that logs mix them up: start one with another --node."
+        for name, count in names.items()
+        if count > 1
+    ]
     found += [
         f"Several nodes have the address {place}: {', '.join(who)}. Give each a --node-address of "
         f"its own."
@@ -197,6 +207,27 @@ def problems_of(answers: list[NodeAnswer]) -> list[str]:
         if len(who) > 1
     ]
     return found
+
+
+def why_not_well(shard: ShardState) -> str:
+    """Return in a sentence why a shard is not well, "" if it is."""
+    if shard.ok:
+        return ""
+    name = f"Shard {_name(shard.tenant, shard.shard)}"
+    place = f"{shard.owner} at {shard.address}"
+    match shard.state:
+        case "answering" if shard.agree:
+            return f"{name}: more than one node answers for it."
+        case "answering":
+            return f"{name}: {place} answers for it, but other nodes name another one."
+        case "silent":
+            return f"{name}: nobody answers for it; the nodes name {place}, which does not."
+        case "unreached":
+            return f"{name}: nobody who was reached answers for it; the nodes name {place}."
+        case "unasked":
+            return f"{name}: it belongs to {place}, which was not asked: name that node as well."
+        case "unknown":
+            return f"{name}: nobody answers for it."
 
 
 def _reached(answers: list[NodeAnswer]) -> dict[str, NodeAnswer]:
@@ -212,11 +243,16 @@ def shard_states(answers: list[NodeAnswer]) -> list[ShardState]:
         for shard in node.shards:
             said.setdefault((shard.tenant, shard.shard), []).append((node, shard))
     reached = {node.node for node in nodes.values()}
-    return [_shard_state(name, each, reached) for name, each in said.items()]
+    # Who does not answer says no name: any of them may be the owner.
+    others: OwnerState = "unreached" if any(each.why for each in answers) else "unasked"
+    return [_shard_state(name, each, reached, others) for name, each in said.items()]
 
 
 def _shard_state(
-    name: tuple[str, str], said: list[tuple[NodeAnswer, ShardAnswer]], reached: set[str]
+    name: tuple[str, str],
+    said: list[tuple[NodeAnswer, ShardAnswer]],
+    reached: set[str],
+    others: OwnerState,
 ) -> ShardState:
     answering = [(node, shard) for node, shard in said if shard.role == "answering"]
     if answering:
@@ -238,7 +274,7 @@ def _shard_state(
         return ShardState(*name)
     (owner, address), _ = named.most_common(1)[0]
     agree = all(shard.owner == owner for _, shard in said)
-    state: OwnerState = "silent" if owner in reached else "unreached"
+    state: OwnerState = "silent" if owner in reached else others
     return ShardState(*name, owner, address, state=state, agree=agree)
 
 

@@ -10,7 +10,13 @@ from typing import ClassVar
 import msgspec
 import pytest
 
-from evenmatch.cli.cluster import NodeAnswer, ShardAnswer, problems_of, shard_states
+from evenmatch.cli.cluster import (
+    NodeAnswer,
+    ShardAnswer,
+    problems_of,
+    shard_states,
+    why_not_well,
+)
 from evenmatch.cli.main import main
 from evenmatch.engine.records import FORMAT
 
@@ -142,6 +148,29 @@ def test_nodes_that_differ_are_named() -> None:
     ]
     # One that is asked twice is one.
     assert problems_of([one, one]) == []
+    (why,) = problems_of([one, msgspec.structs.replace(one, owns_as="a/2@other:1")])
+    assert why.startswith("2 nodes are called a,")
+
+
+def test_sentences_say_why_a_shard_is_not_well() -> None:
+    def why(*answers: NodeAnswer) -> str:
+        return why_not_well(shard_states([*answers])[0])
+
+    owner = NodeAnswer(node="a", shards=(shard("answering", "a"),))
+    stands_by = NodeAnswer(node="b", shards=(shard("standing_by", "a"),))
+    assert why(owner, stands_by) == ""
+    assert "belongs to a at h:1, which was not asked" in why(stands_by)
+    # Any of those that were not reached may be the one.
+    assert "nobody who was reached answers" in why(stands_by, NodeAnswer("http://a", why="refused"))
+    silent = NodeAnswer(node="a", shards=(shard("standing_by", "a"),))
+    assert "the nodes name a at h:1, which does not" in why(silent, stands_by)
+    other = NodeAnswer(node="b", shards=(shard("standing_by", "c"),))
+    assert "a at h:1 answers for it, but other nodes name another one" in why(owner, other)
+    assert why(NodeAnswer(node="b", shards=(shard("standing_by", ""),))).endswith(
+        "nobody answers for it."
+    )
+    both = NodeAnswer(node="b", shards=(shard("answering", "a"),))
+    assert "more than one node answers" in why(owner, both)
 
 
 def test_cluster_says_what_it_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
+from evenmatch.errors import ConfigError
 from evenmatch.server.runtime.health import (
     CONNECTIONS_MAX,
     HEAD_MAX,
@@ -18,6 +19,14 @@ from evenmatch.server.runtime.health import (
     health_at,
 )
 from evenmatch.server.runtime.serve import listen
+
+
+@pytest.mark.parametrize(("host", "wrong"), [("203.0.113.9", "--host"), ("127.0.0.1", "--port")])
+def test_refused_address_is_told_with_the_option_that_names_it(host: str, wrong: str) -> None:
+    with listen("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigError, match=f"port {port}: .*; choose another {wrong}$"):
+            listen(host, port)
 
 
 @contextmanager

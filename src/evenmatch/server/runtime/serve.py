@@ -15,6 +15,7 @@ import ssl
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from errno import EADDRNOTAVAIL
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -244,8 +245,10 @@ def listen(host: str, port: int, option: str = "--port") -> socket.socket:
     except (OSError, OverflowError) as error:
         listening.close()
         reason = getattr(error, "strerror", None) or str(error)
+        # The same machine has other ports, but not the address of another one.
+        wrong = "--host" if getattr(error, "errno", None) == EADDRNOTAVAIL else option
         raise ConfigError(
-            f"cannot listen on {host} port {port}: {reason}; choose another {option}"
+            f"cannot listen on {host} port {port}: {reason}; choose another {wrong}"
         ) from None
     return listening
 
