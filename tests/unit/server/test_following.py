@@ -349,7 +349,7 @@ def test_what_an_unexpected_error_left_half_read_is_forgotten(
             patched.setattr(Engine, "apply", failing)
             with pytest.raises(AssertionError):
                 await second.follow()
-        assert second._followed is None
+        assert second._ahead.take() is None
         await first.stop()
 
     play(scene)

@@ -42,14 +42,13 @@ from evenmatch.server.runtime.lag import Lag
 from evenmatch.server.runtime.lease_keeping import Claim, LeaseKeeper, wait_for_lease
 from evenmatch.server.runtime.logs import FaultLog, log
 from evenmatch.server.runtime.recovery import (
-    Rebuilt,
+    ReadAhead,
     RecoveredEngine,
     ShardPlan,
     check_alone,
     check_waiting,
     configuration,
     expired_by_change,
-    rebuild,
     recover,
     segment_of,
 )
@@ -64,7 +63,6 @@ from evenmatch.server.views.timings import Timings, queue_of
 
 COMMIT_MAX = 5.0
 """Seconds after which a commit that is not done makes the server not ready."""
-"""Why a server answers nobody that another one may have taken over from."""
 BEYOND = (
     "the nodes of this cluster write record format {}, so that those of an older version can read "
     "along, and this needs format {}: once all nodes run this version, say: evenmatch cluster "
@@ -116,8 +114,6 @@ class Runtime(CallbackPort):
         self.clock = self._clock_at(0.0)
         self._epoch = 0
         self.durable = 0
-        self._followed: Rebuilt | None = None
-        self._stale = 2 * snapshot_every
         self._pace = CommitPace(clocks.stopwatch)
         self.versions = Versions(plan.data) if versions is None else versions
         self._snapshots = Snapshots(journal, plan, snapshot_every, clocks.wall)
@@ -133,6 +129,7 @@ class Runtime(CallbackPort):
         self._crashed: JournalError | None = None
         self.lag = lag or Lag(monotonic=clocks.monotonic)
         self.timings = timings or Timings(clock=clocks.stopwatch)
+        self._ahead = ReadAhead(journal, self.timings.watch, 2 * snapshot_every)
         self._workers = Workers(self._settle, self._job_failed, solved, stopwatch=clocks.stopwatch)
         self._claim = Claim(plan.shard, plan.owner, plan.lease_seconds)
         self._lease = LeaseKeeper(journal, self._claim, self._lease_lost, clock=clocks.lease)
@@ -455,36 +452,21 @@ class Runtime(CallbackPort):
             if self.plan.journal:
                 self._lease.keep(epoch, asked_at)
 
-        watch = self.timings.watch
-        rebuilt, self._followed = self._followed, None
+        watch, rebuilt = self.timings.watch, self._ahead.take()
         return await recover(
             self.journal, self.plan, watch, wall=self.wall, granted=granted, rebuilt=rebuilt
         )
 
     async def follow(self, *, anew: bool = False) -> bool:
-        """Read what another owner has written, so that taking over needs the last records only.
+        """Read what another owner has written; return whether there was anything.
 
         Args:
             anew: Begin with the newest snapshot: what matchers remember is in no record.
 
-        Returns:
-            Whether there was anything to read.
-
         Raises:
             MatchmakingError: The journal cannot be read now.
         """
-        rebuilt = None if anew else self._followed
-        if rebuilt is not None and rebuilt.engine.tables.sequence - rebuilt.begun_at > self._stale:
-            rebuilt = None
-        self._followed = rebuilt
-        before = None if rebuilt is None else rebuilt.engine.tables.sequence
-        try:
-            self._followed = await rebuild(self.journal, self.plan, self.timings.watch, rebuilt)
-        except Exception:
-            # What fails half-way must not be read on from; what is cancelled may be.
-            self._followed = None
-            raise
-        return self._followed.engine.tables.sequence != before
+        return await self._ahead.read(self.plan, anew=anew)
 
     async def raise_format(self) -> None:
         """Write the newest format from now on, which older versions cannot read.
