@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, ClassVar
 
 import pytest
+from msgspec.structs import replace
 
 from evenmatch.config.server import ServerSettings
 from evenmatch.engine.records import Record
@@ -19,6 +20,7 @@ from evenmatch.model.inputs import Cancel, Configure, Enqueue
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Decision, Grouping
+from evenmatch.server.operations.versions import Versions
 from evenmatch.server.runtime import logs as faults_module
 from evenmatch.server.runtime import recovery as recovery_module
 from evenmatch.server.runtime import runtime as runtime_module
@@ -116,6 +118,62 @@ def test_changed_configuration_is_one_record() -> None:
         await runtime.start()
         assert list(runtime.engine.tables.queues) == ["duel", "other"]
         assert (runtime.engine.tables.sequence, runtime.engine.tables.version) == (2, 2)
+        await runtime.stop()
+
+    play(scene)
+
+
+class Busy(Versions):
+    """Lets something happen to a shard while a version is set aside, as on a slow store."""
+
+    meanwhile: Callable[[], Awaitable[object]]
+
+    async def set_aside(self, version: int) -> None:
+        await self.meanwhile()
+        await super().set_aside(version)
+
+
+def test_shard_that_moves_on_while_a_version_is_set_aside_is_configured() -> None:
+    async def scene() -> None:
+        journal = MemoryJournal()
+        runtime = Runtime(PLAN, journal)
+        await runtime.start()
+        await runtime.stop()
+        versions = Busy(None)
+        changed = ShardPlan((DUEL, Queue(name="other")))
+        runtime = Runtime(changed, journal.reopen(), versions=versions)
+
+        async def two_come() -> None:
+            # The first is handed in at the instant of a wake-up that is due.
+            await enqueue(runtime, "ada")
+            await enqueue(runtime, "bob")
+
+        versions.meanwhile = two_come
+        await runtime.start()
+        assert list(runtime.engine.tables.queues) == ["duel", "other"]
+        assert runtime.engine.tables.counters.accepted == 2
+        await runtime.stop()
+
+    play(scene)
+
+
+@pytest.mark.parametrize("by", ["", "ops"], ids=["pause", "change"])
+def test_what_an_operator_sets_while_a_version_is_set_aside_stays(by: str) -> None:
+    async def scene() -> None:
+        versions = Busy(None)
+        runtime = Runtime(PLAN, MemoryJournal(), versions=versions)
+        versions.meanwhile = turns
+        await runtime.start()
+        other = replace(DUEL, wait_max=77.0)
+        runtime.plan = replace(PLAN, queues=(other,))
+        version = runtime.engine.tables.version + bool(by)
+        theirs = Configure(runtime.now(), (DUEL,), version=version, pause=("duel",), by=by)
+        versions.meanwhile = lambda: runtime.ask(replace(theirs, now=runtime.now()))
+        runtime._deferred_at = runtime.engine.tables.version
+        await runtime.raise_format()
+        tables = runtime.engine.tables
+        assert tables.paused == ("duel",)
+        assert tables.queues == {"duel": DUEL if by else other}
         await runtime.stop()
 
     play(scene)

@@ -31,7 +31,7 @@ from evenmatch.errors import (
     StaleOwner,
 )
 from evenmatch.journals.base import Journal
-from evenmatch.model.inputs import Advance, Enqueue, Input
+from evenmatch.model.inputs import Advance, Configure, Enqueue, Input
 from evenmatch.policies.base import JobResult
 from evenmatch.server.operations.versions import Versions, plan_in_force
 from evenmatch.server.runtime.absence import time_back
@@ -202,10 +202,7 @@ class Runtime(CallbackPort):
 
     async def _configure(self) -> None:
         """Bring the plan's queues into force, if they are not."""
-        now = self.clock.now()
-        self.plan = replace(self.plan, queues=with_current_policies(self.plan.queues, now))
-        configure = configuration(self.engine, self.plan, now)
-        if configure is None:
+        if (configure := self._change()) is None:
             return
         if (number := needs(configure)) > self.format and self.engine.tables.queues:
             # Whoever stood aside for that would leave the shard to nobody, at the end.
@@ -213,11 +210,23 @@ class Runtime(CallbackPort):
             self._deferred_at = self.engine.tables.version
             return
         if not configure.by:
+            version = self.engine.tables.version
             await self.versions.set_aside(configure.version)
+            # The shard has not stood still: timers have moved it on, a queue may be paused, a
+            # block of a switchback over. What an operator has set meanwhile counts.
+            configure = self._change()
+            if configure is None or self.engine.tables.version != version:
+                return
         before = self.engine.tables.sequence
         await self.ask(configure)
         if count := expired_by_change(self.engine.tables, before):
             log.warning("tickets_expired", count=count, reason="queue_changed")
+
+    def _change(self) -> Configure | None:
+        """Return what brings the plan's queues into force now, None if they are."""
+        now = self.clock.now()
+        self.plan = replace(self.plan, queues=with_current_policies(self.plan.queues, now))
+        return configuration(self.engine, self.plan, now)
 
     async def stop(self, *, with_snapshot: bool = True) -> None:
         """Finish the commit, take a snapshot, and close the journal, whatever fails on the way."""
