@@ -8,6 +8,7 @@ import pytest
 import structlog
 
 from evenmatch.config.server import ServerSettings
+from evenmatch.engine.matching.scheduler import Scheduler
 from evenmatch.errors import JournalUnavailable
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Enqueue
@@ -17,7 +18,7 @@ from evenmatch.server.runtime.lease_keeping import RELEASED
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.runtime import Runtime
-from evenmatch.server.runtime.snapshots import OldRecords, Snapshots
+from evenmatch.server.runtime.snapshots import EVENTS_EACH, OldRecords, Snapshots
 from tests.waiting import turns, until
 
 PLAN = ShardPlan((Queue("duel", policy="greedy"),), settings=ServerSettings())
@@ -32,6 +33,33 @@ def test_nothing_is_taken_of_a_shard_that_has_failed() -> None:
         await snapshots.finish(with_last=True)
         assert snapshots.behind == 5
         assert await journal.latest_snapshot("s0") is None
+
+    asyncio.run(main())
+
+
+def test_nothing_is_stored_of_an_engine_that_stopped_half_way_after_a_snapshot_fell_due(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("evenmatch.server.runtime.runtime.REBUILD_PAUSES", (0.01,))
+
+    def broken(*_: object) -> None:
+        raise KeyError("the ticket is in the tables already")
+
+    async def main() -> None:
+        journal = MemoryJournal()
+        runtime = Runtime(PLAN, journal, snapshot_every=50)
+        await runtime.start()
+        # The writer sees to the failure after its pause only.
+        monkeypatch.setattr("evenmatch.server.runtime.commit_pace.COMMIT_EVERY", 0.1)
+        snapshots, before = runtime._snapshots, runtime.shard
+        snapshots.committed(runtime.durable, 50 * EVENTS_EACH)
+        with monkeypatch.context() as patched:
+            patched.setattr(Scheduler, "enter", broken)
+            with pytest.raises(JournalUnavailable):
+                await runtime.ask(Enqueue(runtime.now(), (NewTicket((Player("ada"),)),)))
+        await until(lambda: runtime.unready is None and runtime.shard is not before)
+        assert await journal.latest_snapshot("s0") is None
+        await runtime.stop()
 
     asyncio.run(main())
 

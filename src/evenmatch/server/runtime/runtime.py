@@ -448,6 +448,7 @@ class Runtime(CallbackPort):
             "the server has failed and is rebuilding its state; try again"
         )
         self.failure = str(self._crashed)
+        self._snapshots.drop()
         self._idle.clear()
         self._work.set()
         return self._crashed

@@ -95,9 +95,13 @@ class Snapshots:
         """End the deletion of old records."""
         await self._old.stop(PRUNE_END_SECONDS)
 
-    async def forget(self) -> None:
-        """Drop unfinished snapshots, because the shard has failed."""
+    def drop(self) -> None:
+        """Store nothing more of the shard: it has failed, maybe half-way through an input."""
         self._shard = None
+
+    async def forget(self) -> None:
+        """Drop the shard, and wait until nothing of it is on its way."""
+        self.drop()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -111,6 +115,9 @@ class Snapshots:
         return self._task
 
     async def _take(self, shard: Shard) -> None:
+        # It may have failed since the snapshot fell due, a turn of the loop ago.
+        if self._shard is not shard:
+            return
         snapshot = take(shard.engine, self.format)
         sequence = snapshot.tables.sequence
         state = await asyncio.to_thread(encode_snapshot, snapshot)
