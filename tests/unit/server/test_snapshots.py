@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+from typing import Any
 
 import msgspec
 import pytest
@@ -9,7 +10,7 @@ import structlog
 
 from evenmatch.config.server import ServerSettings
 from evenmatch.engine.matching.scheduler import Scheduler
-from evenmatch.errors import JournalUnavailable
+from evenmatch.errors import JournalUnavailable, StaleOwner
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Queue
@@ -60,6 +61,34 @@ def test_nothing_is_stored_of_an_engine_that_stopped_half_way_after_a_snapshot_f
         await until(lambda: runtime.unready is None and runtime.shard is not before)
         assert await journal.latest_snapshot("s0") is None
         await runtime.stop()
+
+    asyncio.run(main())
+
+
+def test_stop_waits_for_no_snapshot_of_records_that_will_not_be_committed() -> None:
+    class Held(MemoryJournal):
+        is_held = False
+
+        async def append(self, *given: Any) -> int:
+            if self.is_held:
+                await asyncio.Event().wait()
+            return await super().append(*given)
+
+    async def main() -> None:
+        journal = Held()
+        runtime = Runtime(PLAN, journal, snapshot_every=50)
+        await runtime.start()
+        journal.is_held = True
+        tickets = (NewTicket((Player("ada"),)),)
+        asking = asyncio.create_task(runtime.ask(Enqueue(runtime.now(), tickets)))
+        await until(lambda: runtime.commit_age() > 0.0)
+        runtime._snapshots.committed(runtime.durable, 50 * EVENTS_EACH)
+        await turns()
+        runtime._lease_lost(StaleOwner("another owner has it"))
+        async with asyncio.timeout(1.0):
+            await runtime.stop()
+        with pytest.raises(JournalUnavailable):
+            await asking
 
     asyncio.run(main())
 

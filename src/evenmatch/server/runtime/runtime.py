@@ -554,6 +554,7 @@ class Runtime(CallbackPort):
         """Let the writer stop at once: another server may answer for the shard by now."""
         self.failure = str(error)
         self._crashed = error
+        self._snapshots.drop()
         self._idle.clear()
         self._work.set()
 
