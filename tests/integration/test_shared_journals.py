@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import pytest
 
-from evenmatch.errors import JournalUnavailable, StaleOwner
+from evenmatch.errors import JournalUnavailable, SequenceGap, StaleOwner
 from evenmatch.journals.base import Journal
 from evenmatch.journals.nats import NatsJournal
 from evenmatch.journals.postgres import PostgresJournal
@@ -153,6 +153,28 @@ def test_an_older_process_of_the_same_owner_is_refused(shared: Shared) -> None:
             # A renewal keeps the turn.
             assert await new.lease("main", "one", 10.0) == epoch
             assert await new.append("main", "one", epoch, 4, sample_records(4, 1)) == 4
+        finally:
+            await old.close()
+            await new.close()
+
+    asyncio.run(main())
+
+
+def test_an_older_process_is_told_of_a_newer_one_that_has_written(shared: Shared) -> None:
+    """Who is only told that its records do not continue the journal takes the shard back."""
+
+    async def main() -> None:
+        old, new = shared.open(), shared.open()
+        try:
+            epoch = await old.lease("main", "one", 10.0)
+            await old.append("main", "one", epoch, 1, sample_records(1, 2))
+            await new.lease("main", "one", 10.0)
+            await new.append("main", "one", epoch, 3, sample_records(3, 1))
+            with pytest.raises(StaleOwner, match="newer process"):
+                await old.append("main", "one", epoch, 3, sample_records(3, 1))
+            assert await new.append("main", "one", epoch, 4, sample_records(4, 1)) == 4
+            with pytest.raises(SequenceGap):
+                await new.append("main", "one", epoch, 4, sample_records(4, 1))
         finally:
             await old.close()
             await new.close()

@@ -136,6 +136,14 @@ def check_append(
     return head
 
 
+def newer_process(shard: str, owner: str) -> StaleOwner:
+    """Return the error for a process whose owner has a newer one, which has asked or written."""
+    return StaleOwner(
+        f"a newer process of {owner!r} writes to shard {shard!r}: stop one of the two, or give "
+        "each an owner of its own"
+    )
+
+
 def check_numbers(shard: str, first_seq: int, records: Sequence[Record]) -> None:
     """Refuse a batch that is not numbered consecutively.
 

@@ -35,7 +35,7 @@ from zlib import crc32
 import msgspec
 
 from evenmatch.engine.records import FORMAT, Record
-from evenmatch.errors import JournalCorrupt, JournalError, JournalUnavailable, StaleOwner
+from evenmatch.errors import JournalCorrupt, JournalError, JournalUnavailable
 from evenmatch.journals.base import (
     FIRST_FORMAT,
     AnswerLost,
@@ -51,6 +51,7 @@ from evenmatch.journals.head import (
     check_snapshot,
     check_ttl,
     first_to_read,
+    newer_process,
 )
 from evenmatch.journals.leases import LeaseWatch
 from evenmatch.journals.nats_link import NatsLink, NatsMessage, parse_address
@@ -353,12 +354,12 @@ class NatsJournal:
             StaleOwner: The holder is not the present one, or not its newest process.
             SequenceGap: The batch does not continue the journal.
         """
-        tip = await self._tip(shard)
-        check_append(tip.head, shard, holder=holder, first_seq=first_seq, records=())
-        raise StaleOwner(
-            f"a newer process of {holder[0]!r} writes to shard {shard!r}: stop one of the two, or "
-            "give each an owner of its own"
-        )
+        head = (await self._tip(shard)).head
+        # Where a newer process has written, the records do not continue the journal either; but
+        # who is only told so reads it anew, and takes the shard back.
+        if head is None or (head.owner, head.epoch) != holder or head.writer == self._writer:
+            check_append(head, shard, holder=holder, first_seq=first_seq, records=())
+        raise newer_process(shard, holder[0])
 
     async def read(self, shard: str, from_seq: int) -> AsyncIterator[Entry]:
         """Yield the records from `from_seq` on that were stored when reading began."""

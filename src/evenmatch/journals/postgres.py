@@ -31,7 +31,7 @@ from zlib import crc32
 import msgspec
 
 from evenmatch.engine.records import Record
-from evenmatch.errors import JournalCorrupt, JournalUnavailable, SequenceGap, StaleOwner
+from evenmatch.errors import JournalCorrupt, JournalUnavailable, SequenceGap
 from evenmatch.journals.base import AnswerLost, Entry, Segment, StoredSnapshot, in_place_of
 from evenmatch.journals.batches import BatchReader, StoredBatch, make_batch
 from evenmatch.journals.head import (
@@ -41,6 +41,7 @@ from evenmatch.journals.head import (
     check_ttl,
     first_to_read,
     is_intact,
+    newer_process,
     sealer,
 )
 from evenmatch.journals.leases import LeaseWatch
@@ -305,13 +306,13 @@ class PostgresJournal:
             StaleOwner: The holder is not the present one, or not its newest process.
             SequenceGap: The batch does not continue the journal.
         """
-        self._turns.pop(shard, None)
+        turn = self._turns.pop(shard, None)
         head = await self._head(shard, self._writer)
-        check_append(head, shard, holder=holder, first_seq=batch.first_seq, records=())
-        raise StaleOwner(
-            f"a newer process of {holder[0]!r} writes to shard {shard!r}: stop one of the two, or "
-            "give each an owner of its own"
-        )
+        # Where a newer process has written, the records do not continue the journal either; but
+        # who is only told so reads it anew, and takes the shard back.
+        if head is None or (head.owner, head.epoch) != holder or head.turn == turn:
+            check_append(head, shard, holder=holder, first_seq=batch.first_seq, records=())
+        raise newer_process(shard, holder[0])
 
     async def read(self, shard: str, from_seq: int) -> AsyncIterator[Entry]:
         """Yield the records from `from_seq` on that were stored when reading began."""

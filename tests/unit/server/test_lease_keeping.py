@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
@@ -156,6 +157,33 @@ def test_server_whose_lease_was_taken_answers_nothing_more_and_ends(
         await runtime.given_up.wait()
         assert "'two'" in str(runtime.unready)
         await runtime.stop()
+
+    asyncio.run(main())
+
+
+def test_server_gives_no_lease_back_that_a_newer_process_of_its_owner_has() -> None:
+    class Taken(MemoryJournal):
+        asked: ClassVar[list[float]] = []
+
+        async def lease(self, shard: str, owner: str, ttl: float) -> int:
+            self.asked.append(ttl)
+            return await super().lease(shard, owner, ttl)
+
+        async def append(self, *given: Any) -> int:
+            if (await self.last("s0"))[0]:
+                raise StaleOwner("a newer process of 'one' writes to shard 's0'")
+            return await super().append(*given)
+
+    async def main() -> None:
+        runtime = Runtime(plan_of("one", "duel"), Taken())
+        await runtime.start()
+        before = list(Taken.asked)
+        with pytest.raises(JournalError):
+            await runtime.ask(Enqueue(runtime.now(), (NewTicket((Player("ada"),)),)))
+        await runtime.given_up.wait()
+        assert runtime._lease._task is None, "it renews nothing"
+        await runtime.stop()
+        assert Taken.asked == before
 
     asyncio.run(main())
 

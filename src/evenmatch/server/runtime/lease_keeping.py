@@ -193,6 +193,11 @@ class LeaseKeeper:
             self._task.cancel()
             self._task = None
 
+    def leave(self) -> None:
+        """Neither renew it nor give it back: it is another process's, maybe one of this owner."""
+        self.stop()
+        self._is_held = False
+
     async def release(self) -> None:
         """Let the next server begin at once, if a lease is kept here.
 

@@ -585,6 +585,7 @@ class Runtime(CallbackPort):
             else:
                 log.warning("shard_back", shard=self.plan.shard, tries=tries)
                 return
+        self._lease.leave()
         log.error("shard_given_up", shard=self.plan.shard, error=str(error))
         self.given_up.set()
         await asyncio.Event().wait()
