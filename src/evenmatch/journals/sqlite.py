@@ -111,6 +111,8 @@ class SqliteJournal:
             raise JournalUnavailable(f"there is no journal at {self.path}: check the path")
         examine(self.path)
         connection = partial(connect, self.path, busy_timeout=busy_timeout, bytes_max=bytes_max)
+        # Sequence and checksum of the snapshots that were found to be intact, by shard.
+        self._intact: dict[str, frozenset[tuple[int, int]]] = {}
         self._writer = ConnectionThread("journal-writer", self.path, connection)
         try:
             self._reader = ConnectionThread("journal-reader", self.path, connection)
@@ -222,10 +224,25 @@ class SqliteJournal:
 
     async def forget(self, shard: str, before: float) -> int:
         """Delete a slice of what is older and no longer needed; see `forget_slice`."""
+        known = self._intact.get(shard, frozenset())
+
+        def look(connection: sqlite3.Connection) -> frozenset[tuple[int, int]]:
+            # Snapshots may be large. Mostly nothing is old enough, and they need no reading.
+            if not _begins_before(connection, shard, before):
+                return frozenset()
+            return _intact_snapshots(connection, shard, known)
+
+        # Beside the writer, on which commits wait.
+        intact = await self._reader.run(look)
+        if not intact:
+            return 0
+        # A slice after the other is deleted: each snapshot is looked at once.
+        self._intact[shard] = intact
+        covered, _ = min(intact)
 
         def work(connection: sqlite3.Connection) -> int:
             with transaction(connection):
-                return forget_slice(connection, shard, before)
+                return forget_slice(connection, shard, before, covered)
 
         return await self._writer.run(work)
 
@@ -388,15 +405,15 @@ PRUNED_ROWS = 2_000
 SNAPSHOTS_NEEDED = 2
 
 
-def forget_slice(connection: sqlite3.Connection, shard: str, before: float) -> int:
+def forget_slice(connection: sqlite3.Connection, shard: str, before: float, covered: int) -> int:
     """Delete the oldest records that may go, at most a slice; return how many.
 
     Args:
         connection: In a transaction.
         shard: Whose.
         before: Records written from this wall time on stay, Unix seconds.
+        covered: The last record that recovery would not read, whichever snapshot it began with.
     """
-    covered = _covered(connection, shard)
     rows = connection.execute(
         "SELECT seq, wall FROM records WHERE shard = ? AND seq <= ? ORDER BY seq LIMIT ?",
         (shard, covered, PRUNED_ROWS),
@@ -419,18 +436,38 @@ def forget_slice(connection: sqlite3.Connection, shard: str, before: float) -> i
     return old
 
 
-def _covered(connection: sqlite3.Connection, shard: str) -> int:
-    """Return the last record that recovery would not read, whichever snapshot it began with."""
-    seal = sealer(shard)
-    snapshots = connection.execute(
-        "SELECT seq, wall, crc, body FROM snapshots WHERE shard = ? ORDER BY seq DESC LIMIT ?",
+def _begins_before(connection: sqlite3.Connection, shard: str, before: float) -> bool:
+    """Return whether the oldest record of a shard was written before a wall time."""
+    row = connection.execute(
+        "SELECT wall FROM records WHERE shard = ? ORDER BY seq LIMIT 1", (shard,)
+    ).fetchone()
+    return row is not None and isinstance(row[0], float) and row[0] < before
+
+
+def _intact_snapshots(
+    connection: sqlite3.Connection, shard: str, known: frozenset[tuple[int, int]]
+) -> frozenset[tuple[int, int]]:
+    """Return sequence and checksum of the kept snapshots; nothing unless all are intact.
+
+    Args:
+        connection: For reading.
+        shard: Whose.
+        known: Those that need not be looked at again.
+    """
+    keys = connection.execute(
+        "SELECT seq, crc FROM snapshots WHERE shard = ? ORDER BY seq DESC LIMIT ?",
         (shard, SNAPSHOTS_NEEDED),
     ).fetchall()
-    if len(snapshots) < SNAPSHOTS_NEEDED:
-        return 0
-    if not all(
-        is_intact(seal, seq, wall, crc=crc, body=body) for seq, wall, crc, body in snapshots
-    ):
-        return 0
-    covered: int = snapshots[-1][0]
-    return covered
+    if len(keys) < SNAPSHOTS_NEEDED:
+        return frozenset()
+    seal = sealer(shard)
+    for seq, crc in keys:
+        if (seq, crc) in known:
+            continue
+        row = connection.execute(
+            "SELECT wall, body FROM snapshots WHERE shard = ? AND seq = ?", (shard, seq)
+        ).fetchone()
+        # None where a newer one has just taken its place.
+        if row is None or not is_intact(seal, seq, row[0], crc=crc, body=row[1]):
+            return frozenset()
+    return frozenset(keys)

@@ -2,14 +2,17 @@
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evenmatch.errors import JournalCorrupt
 from evenmatch.journals import sqlite
 from evenmatch.journals.base import Segment
+from evenmatch.journals.head import is_intact
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.testing.journals import sample_records
 
@@ -107,6 +110,34 @@ def test_records_go_in_slices_and_others_write_in_between(
         await journal.append("s0", "me", epoch, 101, sample_records(101, 5))
         assert [await journal.forget("s0", 1e9) for _ in range(3)] == [15, 10, 0]
         assert kept(journal.path) == list(range(41, 106))
+
+    run(work, tmp_path)
+
+
+def test_snapshots_are_read_once_beside_the_writer_and_only_if_something_is_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "PRUNED_ROWS", 15)
+    read: list[tuple[int, int]] = []
+
+    def noted(seal: Any, sequence: int, *given: Any, **named: Any) -> bool:
+        read.append((sequence, threading.get_ident()))
+        return is_intact(seal, sequence, *given, **named)
+
+    monkeypatch.setattr(sqlite, "is_intact", noted)
+
+    async def work(journal: SqliteJournal, clock: Clock) -> None:
+        read.clear()
+        assert await journal.forget("s0", 0.0) == 0
+        assert read == []
+        assert [await journal.forget("s0", 1e9) for _ in range(4)] == [15, 15, 10, 0]
+        writer = await journal._writer.run(lambda _: threading.get_ident())
+        assert writer not in {thread for _, thread in read}
+        assert [seq for seq, _ in read] == [80, 40]
+        # One that takes the place of another is another.
+        await journal.snapshot("s0", 80, b"other")
+        assert await journal.forget("s0", 1e9) == 0
+        assert [seq for seq, _ in read] == [80, 40, 80]
 
     run(work, tmp_path)
 
