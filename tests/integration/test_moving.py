@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -12,7 +13,8 @@ from evenmatch.cli.main import main
 from evenmatch.engine.records import Record
 from evenmatch.errors import JournalUnavailable, StaleOwner
 from evenmatch.journals import restoring
-from evenmatch.journals.base import Journal
+from evenmatch.journals.base import AnswerLost, Journal
+from evenmatch.journals.nats_link import NatsLink
 from evenmatch.journals.opening import open_journal, open_on_server
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.model.inputs import Enqueue
@@ -21,6 +23,7 @@ from tests.integration.serving import Server, running, ticket
 from tests.integration.test_copies import SHARD, fill
 from tests.integration.test_copies import address as address
 from tests.integration.test_shared_keys import WIDER, ask, serving
+from tests.journal_servers import NatsServer
 from tests.unit.cli.test_replay import a_story
 from tests.unit.lab.journals import Played
 
@@ -103,6 +106,24 @@ def test_a_copy_that_fails_half_way_leaves_nothing(
 
     with monkeypatch.context() as patch:
         patch.setattr(restoring.FileShard, "batches", broken)
+        assert main(["backup", str(data), address]) == 1
+    assert asyncio.run(_shards(address)) == []
+    assert main(["backup", str(data), address]) == 0
+
+
+def test_a_copy_whose_first_answer_is_lost_leaves_nothing(
+    tmp_path: Path, nats_server: NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = long_story().write(tmp_path / "data")
+    address = f"{nats_server.url}#lost_{os.urandom(8).hex()}"
+    publish = NatsLink.publish
+
+    async def lost(self: NatsLink, *given: Any) -> int | None:
+        await publish(self, *given)
+        raise AnswerLost("no answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(NatsLink, "publish", lost)
         assert main(["backup", str(data), address]) == 1
     assert asyncio.run(_shards(address)) == []
     assert main(["backup", str(data), address]) == 0

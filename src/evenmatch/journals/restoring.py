@@ -18,11 +18,11 @@ import msgspec
 
 from evenmatch.engine.records import Record, encode
 from evenmatch.errors import ConfigError, JournalCorrupt, JournalError
-from evenmatch.journals.base import Entry, Segment, StoredSnapshot, format_of
+from evenmatch.journals.base import AnswerLost, Entry, Segment, StoredSnapshot, format_of
 from evenmatch.journals.batches import StoredBatch, make_batch
 from evenmatch.journals.copying import OWNER, Say
 from evenmatch.journals.head import TTL_MAX, sealer
-from evenmatch.journals.nats import NatsHead, NatsJournal, encode_head
+from evenmatch.journals.nats import NatsHead, NatsJournal, decode_head, encode_head
 from evenmatch.journals.nats_link import NatsLink, parse_address
 from evenmatch.journals.nats_snapshots import StoredDocument
 from evenmatch.journals.nats_state import Documents
@@ -237,7 +237,13 @@ async def _fill_nats_shard(
     writer, subject = secrets.token_hex(8), link.log_subject(shard.shard)
     number = format_of(shard.segments)
     held = NatsHead("lease", writer, UNFINISHED, 1, TTL_MAX, 1, shard.first_seq - 1)
-    at = await link.publish(subject, encode_head(held, name, b""), 0)
+    try:
+        at = await link.publish(subject, encode_head(held, name, b""), 0)
+    except (AnswerLost, asyncio.CancelledError):
+        # What is stored holds the shard for good, if nobody takes it back.
+        if await _is_begun_by(link, name, writer):
+            begun.append(name)
+        raise
     if at is None:
         raise target_in_use_error(address, [name])
     begun.append(name)
@@ -278,3 +284,11 @@ async def _fill_nats_shard(
     free = NatsHead("lease", writer, OWNER, 2, FREE, 2, *end, format=number)
     if await link.publish(subject, encode_head(free, name, b""), at) is None:
         raise target_in_use_error(address, [name])
+
+
+async def _is_begun_by(link: NatsLink, shard: str, writer: str) -> bool:
+    """Return whether a shard's log ends with a message of a writer, as far as can be told."""
+    with suppress(JournalError):
+        message = await link.last_message(link.log, link.log_subject(shard))
+        return message is not None and decode_head(message, shard).writer == writer
+    return False
