@@ -26,7 +26,7 @@ from evenmatch.server.runtime import recovery as recovery_module
 from evenmatch.server.runtime import runtime as runtime_module
 from evenmatch.server.runtime import serve as server_process
 from evenmatch.server.runtime import snapshots as snapshots_module
-from evenmatch.server.runtime.clock import Clock
+from evenmatch.server.runtime.clock import Clock, Clocks
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.services import Services, assemble
@@ -248,6 +248,36 @@ def test_error_that_nobody_foresaw_rebuilds_the_shard(monkeypatch: pytest.Monkey
         await runtime.stop()
 
     play(scene)
+
+
+def test_shard_that_fails_again_and_again_is_rebuilt_with_growing_pauses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    paused: list[float] = []
+    sleep = asyncio.sleep
+
+    async def noted(seconds: float) -> None:
+        if seconds in runtime_module.REBUILD_PAUSES:
+            paused.append(seconds)
+            seconds = 0.0
+        await sleep(seconds)
+
+    monkeypatch.setattr(runtime_module.asyncio, "sleep", noted)
+    ahead = 0.0
+
+    async def scene() -> None:
+        nonlocal ahead
+        clocks = Clocks(monotonic=lambda: time.monotonic() + ahead)
+        runtime = Runtime(PLAN, MemoryJournal(), clocks=clocks)
+        await runtime.start()
+        for number in range(8):
+            ahead += number == 7 and 10.0
+            runtime.give_up_shard(ZeroDivisionError())
+            await until(lambda: runtime.unready is None)
+        await runtime.stop()
+
+    play(scene)
+    assert paused == [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 5.0, 0.1]
 
 
 def test_policy_that_breaks_its_contract_makes_the_server_not_ready() -> None:

@@ -70,6 +70,9 @@ BEYOND = (
 )
 REBUILD_PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """Seconds before the tries to rebuild; the last one repeats."""
+STEADY_SECONDS = 10.0
+"""Seconds that a rebuilt shard must last for the pauses to begin anew: one that fails again at the
+same input would be rebuilt without an end, several times a second."""
 
 
 class Runtime(CallbackPort):
@@ -127,6 +130,7 @@ class Runtime(CallbackPort):
         self._stalls = Stalls()
         self._faults = FaultLog()
         self._crashed: JournalError | None = None
+        self._tries, self._back_at = 0, -math.inf
         self.lag = lag or Lag(monotonic=clocks.monotonic)
         self.timings = timings or Timings(clock=clocks.stopwatch)
         self._ahead = ReadAhead(journal, self.timings.watch, 2 * snapshot_every)
@@ -571,10 +575,11 @@ class Runtime(CallbackPort):
         self._execute(self.shard.fail(error))
         self._idle.set()
         await self._snapshots.forget()
-        tries = 0
+        if self.clocks.monotonic() - self._back_at >= STEADY_SECONDS:
+            self._tries = 0
         while not isinstance(error, StaleOwner):
-            await asyncio.sleep(REBUILD_PAUSES[min(tries, len(REBUILD_PAUSES) - 1)])
-            tries += 1
+            await asyncio.sleep(REBUILD_PAUSES[min(self._tries, len(REBUILD_PAUSES) - 1)])
+            self._tries += 1
             try:
                 await self._rebuild()
             except JournalError as again:
@@ -583,7 +588,8 @@ class Runtime(CallbackPort):
             except Exception as again:  # noqa: BLE001
                 error = self.give_up_shard(again)
             else:
-                log.warning("shard_back", shard=self.plan.shard, tries=tries)
+                self._back_at = self.clocks.monotonic()
+                log.warning("shard_back", shard=self.plan.shard, tries=self._tries)
                 return
         self._lease.leave()
         log.error("shard_given_up", shard=self.plan.shard, error=str(error))
