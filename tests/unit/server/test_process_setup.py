@@ -1,9 +1,20 @@
 """How a process is set up that serves for months."""
 
+import asyncio
+import gc
 import subprocess
 import sys
+import weakref
 
 import pytest
+
+from evenmatch.journals.memory import MemoryJournal
+from evenmatch.model.queue import Queue
+from evenmatch.server.runtime import runtime as runtime_module
+from evenmatch.server.runtime.process_setup import calm_collector
+from evenmatch.server.runtime.recovery import ShardPlan
+from evenmatch.server.runtime.runtime import Runtime
+from tests.waiting import until
 
 GROW = """
 from pathlib import Path
@@ -95,3 +106,33 @@ def test_snapshots_can_be_decoded_in_threads_without_preparation() -> None:
     for _ in range(TRIES):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True)
         assert done.returncode == 0, done.stderr.decode()
+
+
+def test_shard_that_is_rebuilt_is_freed_although_the_collector_was_kept_from_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(runtime_module, "REBUILD_PAUSES", (0.01,))
+    before = gc.get_threshold()
+
+    async def main() -> None:
+        runtime = Runtime(ShardPlan((Queue("duel", policy="greedy"),)), MemoryJournal())
+        await runtime.start()
+        calm_collector()
+        engine = weakref.ref(runtime.engine)
+        runtime.give_up_shard(ZeroDivisionError())
+        await until(lambda: runtime.unready is None)
+        assert engine() is None
+        # Of the next one, somebody holds a part for a moment longer.
+        held, engine = runtime.engine, weakref.ref(runtime.engine)
+        runtime.give_up_shard(ZeroDivisionError())
+        await until(lambda: runtime.unready is None)
+        del held
+        gc.collect()
+        assert engine() is None
+        await runtime.stop()
+
+    try:
+        asyncio.run(main())
+    finally:
+        gc.freeze()
+        gc.set_threshold(*before)

@@ -50,6 +50,20 @@ def calm_collector() -> None:
     gc.set_threshold(*COLLECT_AFTER)
 
 
+def free_frozen() -> None:
+    """Free what the collector was kept from and nobody uses any more: a shard that was rebuilt.
+
+    An engine forms cycles, which only the collector finds, and never among what is frozen. In a
+    process whose collector was not calmed there is nothing to do.
+
+    Nothing is frozen again: that would keep for good what somebody still holds at this moment. By
+    its thresholds, the collector walks over what is old once in tens of millions of objects.
+    """
+    if gc.get_threshold() == COLLECT_AFTER:
+        gc.unfreeze()
+        gc.collect()
+
+
 def load_late_modules() -> None:
     """Load what libraries leave for later, so that no request waits for it.
 

@@ -41,6 +41,7 @@ from evenmatch.server.runtime.commit_pace import CommitPace
 from evenmatch.server.runtime.lag import Lag
 from evenmatch.server.runtime.lease_keeping import Claim, LeaseKeeper, wait_for_lease
 from evenmatch.server.runtime.logs import FaultLog, log
+from evenmatch.server.runtime.process_setup import free_frozen
 from evenmatch.server.runtime.recovery import (
     ReadAhead,
     RecoveredEngine,
@@ -521,6 +522,8 @@ class Runtime(CallbackPort):
         if self.clock.now() < (now := recovered.engine.tables.now):
             self.clock = self._clock_at(now)
         self._take_over(recovered)
+        # Before anybody is answered again.
+        free_frozen()
 
     def _take_over(self, recovered: RecoveredEngine) -> None:
         """Begin to serve what was recovered.
@@ -566,12 +569,8 @@ class Runtime(CallbackPort):
         """Answer everyone who waits with a 503, and rebuild the shard or give it up."""
         self.failure = str(error)
         self._timer.disarm()
-        log.error(
-            "shard_failed",
-            shard=self.plan.shard,
-            error=str(error),
-            consequence="requests are answered with 503",
-        )
+        consequence = "requests are answered with 503"
+        log.error("shard_failed", shard=self.plan.shard, error=str(error), consequence=consequence)
         self._execute(self.shard.fail(error))
         self._idle.set()
         await self._snapshots.forget()
