@@ -755,10 +755,18 @@ def test_snapshot_every_comes_from_the_environment_in_tests() -> None:
 
 
 class GoesOn:
-    """A matcher that asks to go on at once, again and again, while anybody waits."""
+    """A matcher that asks to go on at once, again and again, while anybody waits.
+
+    A step takes 4 ms of `time`.
+    """
 
     def __init__(self, log: list[str], steps: int) -> None:
         self.log, self.left, self.waiting = log, steps, 0
+        self.time = 0.0
+
+    def monotonic(self) -> float:
+        self.time += 1e-5
+        return self.time
 
     def enter(self, entry: object, now: float) -> None:
         del entry, now
@@ -770,6 +778,7 @@ class GoesOn:
     def decide(self, now: float, fired: bool = False) -> Decision:
         if fired and self.waiting and self.left:
             self.left -= 1
+            self.time += 0.004
             self.log.append("step")
         return Decision(wake_at=now + 2.0**-20 if self.waiting and self.left else math.inf)
 
@@ -777,17 +786,19 @@ class GoesOn:
         return {}
 
 
+@pytest.mark.parametrize("speed", [1.0, 60.0])
 def test_loop_turns_between_the_steps_of_a_policy_that_goes_on(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, speed: float
 ) -> None:
     log: list[str] = []
+    matcher = GoesOn(log, 20)
 
     class Goes:
         fills, evaluations_max = False, None
 
         def matcher(self, queue: Queue, *, seed: int, memory: object = None) -> GoesOn:
             del queue, seed, memory
-            return GoesOn(log, 20)
+            return matcher
 
         def rules(self, queue: Queue) -> tuple[object, ...]:
             del queue
@@ -796,7 +807,8 @@ def test_loop_turns_between_the_steps_of_a_policy_that_goes_on(
     monkeypatch.setattr(recovery_module, "resolve", lambda queue: Goes())
 
     async def scene() -> None:
-        runtime = Runtime(PLAN, MemoryJournal())
+        plan = replace(PLAN, settings=ServerSettings(clock_speed=speed))
+        runtime = Runtime(plan, MemoryJournal(), clocks=Clocks(monotonic=matcher.monotonic))
         await runtime.start()
         runtime.handle(Enqueue(runtime.now(), new("ada")), lambda answer: None)
         while log.count("step") < 20:

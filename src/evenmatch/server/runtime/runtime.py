@@ -304,14 +304,14 @@ class Runtime(CallbackPort):
         """Return an input at the instant at which `handle` will hand it in.
 
         That is the instant of a wake-up that is due, where one is. A policy may ask to go on at
-        once, again and again, and engine time waits for it, up to `LATE_LEAST`: each turn of the
-        loop does one such step, and inputs in between come before the next.
+        once, again and again, and engine time waits for it, up to `LATE_LEAST` real seconds: each
+        turn of the loop does one such step, and inputs in between come before the next.
         """
         self.note_lag(input_.now)
         if self.failure is not None:
             return input_
-        due = self.shard.engine.next_wakeup
-        return replace(input_, now=due) if input_.now - LATE_LEAST <= due < input_.now else input_
+        due, late_least = self.shard.engine.next_wakeup, LATE_LEAST * self.clock.speed
+        return replace(input_, now=due) if input_.now - late_least <= due < input_.now else input_
 
     def handle(
         self, input_: Input, to: AnswerTo, *, look: Query | None = None, is_in_turn: bool = False
