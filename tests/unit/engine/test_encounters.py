@@ -14,8 +14,8 @@ from evenmatch.engine.state.encounters import (
 from evenmatch.engine.state.snapshot import decode_snapshot, encode_snapshot, take
 from evenmatch.errors import ConfigError
 from evenmatch.model.events import Refused
-from evenmatch.model.inputs import Advance, Configure, Enqueue, Update, Void
-from evenmatch.model.queue import Pairs, Queue, Rule
+from evenmatch.model.inputs import Accept, Advance, Configure, Enqueue, Update, Void
+from evenmatch.model.queue import Pairs, Queue, ReadyCheck, Rule
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, player, queue
 
@@ -275,3 +275,21 @@ def test_newer_facts_of_a_ticket_do_not_undo_what_was_counted() -> None:
     (row, _) = engine.tables.waiting.values()
     assert row.ticket.players[0].attributes["meetings"] == {"z": 1.0, "b": 1.0}
     assert pairs_made(engine) == [(0.0, "ab")]
+
+
+def test_count_falls_in_a_proposal_of_a_ticket_whose_other_queue_is_gone() -> None:
+    first = msgspec.structs.replace(limited(within=100.0), accept=ReadyCheck(seconds=15.0))
+    engine = world(first, queue("gone", 2, 2))
+    for name, at in (("a", 1.0), ("b", 1.0), ("a", 90.0), ("c", 90.0)):
+        enter(engine, "", at)
+        new = msgspec.structs.replace(new_ticket(name, 1500), queues=("fair", "gone"))
+        engine.step(Enqueue(at, (new,)))
+        for match_id, proposal in list(engine.tables.proposals.items()) if name == "b" else ():
+            for ticket_id in proposal.tickets:
+                engine.step(Accept(at, match_id, ticket_id))
+    engine.step(Configure(95.0, (first,)))
+    assert "meetings" in engine.tables.waiting["s0-3"].ticket.players[0].attributes
+    enter(engine, "", 102.0)
+
+    assert engine.tables.waiting["s0-3"].match == "s0-m2"
+    assert not engine.tables.waiting["s0-3"].ticket.players[0].attributes

@@ -213,8 +213,9 @@ def _updated(tables: Tables, input_: Input, event: Updated) -> None:
     ticket = row.ticket
     if isinstance(input_, Update):
         ticket = refreshed(ticket, input_, event.percentiles)
-    queues = [tables.queues[name] for name in row.queues]
-    if played := tables.played.get(queues[0].group):
+    # A ticket in a proposal keeps the names of queues that are gone until it waits again.
+    queues = [tables.queues[name] for name in row.queues if name in tables.queues]
+    if queues and (played := tables.played.get(queues[0].group)):
         players = with_counts(ticket, ticket.players, queues, played, input_.now)
         ticket = replace(ticket, players=players)
     tables.waiting[event.ticket] = replace(row, ticket=ticket, changed=tables.sequence + 1)
