@@ -39,6 +39,7 @@ from evenmatch.model.events import (
     Voided,
 )
 from evenmatch.model.inputs import (
+    Accept,
     Advance,
     Assign,
     Cancel,
@@ -619,6 +620,35 @@ class TestAutomatic:
         closed = [e for e in house.pass_to(200.0) if isinstance(e, Closed)]
         assert closed == [Closed("s0-m1", "lease")]
         assert house.engine.tables.now == at + 60.0
+
+    @pytest.mark.parametrize(
+        ("change", "opens"),
+        [
+            (None, False),
+            ({"backfill": "manual"}, False),
+            ({"backfill": None}, False),
+            ({"format": Format((1, 1))}, False),
+            ({"format": Format((3, 3), players_min=(1, 1))}, False),
+            ({"rules": (rule("elo", 100.0),)}, False),
+            ({"wait_max": 30.0}, True),
+        ],
+        ids=["gone", "manual", "none", "smaller", "larger", "compares more", "suits"],
+    )
+    def test_opens_a_match_only_where_its_queue_after_the_check_suits_it(
+        self, change: dict[str, object] | None, opens: bool
+    ) -> None:
+        main = replace(self.queue(), accept=ReadyCheck(seconds=15.0))
+        house = House(main, queue("other"))
+        house.enter(1.0, "a", "b")
+        house.pass_to(61.0)
+        changed = () if change is None else (replace(main, **change),)
+        house.hand(Configure(62.0, (*changed, queue("other"))))
+        house.hand(Accept(63.0, "s0-m1", "s0-1"))
+        events = house.hand(Accept(63.0, "s0-m1", "s0-2"))
+        assert [event.match.id for event in events if isinstance(event, Matched)] == ["s0-m1"]
+        assert (Opened in kinds(events)) == opens
+        assert (house.roster().open is not None) == opens
+        assert not fills(house.enter(64.0, NewTicket((Player("z"),), ("other",))))
 
 
 class TestIncidents:

@@ -376,6 +376,10 @@ class BackfillRequests:
             return
         if roster is None or roster.backfill != "automatic" or not any(roster.free):
             return
+        # A match that was proposed is made even if its queue is gone, or has changed meanwhile.
+        queue = self._scheduler.tables.queues.get(roster.queue)
+        if queue is None or queue.backfill != "automatic" or not self._suits(roster, queue):
+            return
         full = self._fills.count(roster.queue) >= OPEN_MOST
         if full or len(roster.fills) >= FILLS_MOST or roster.open is not None:
             return
