@@ -791,6 +791,23 @@ class TestVoid:
         (again,) = [e.match for e in house.pass_to(13.0) if isinstance(e, Matched)]
         assert again.tickets == ("s0-2", "s0-3")
 
+    def test_cancels_the_ticket_of_a_player_who_waits_in_another_one_though_its_queue_is_gone(
+        self,
+    ) -> None:
+        other = queue("other", 2, 2)
+        house = House(replace(queue("main", 1, 1), allocation="fleet"), other)
+        house.enter(1.0, *[NewTicket((Player(name),), ("main", "other")) for name in "ab"])
+        house.hand(Configure(2.0, (other,)))
+        house.enter(3.0, NewTicket((Player("a"),), ("other",)))
+        events = house.hand(Void(4.0, "s0-m1", "no server"))
+        assert Cancelled("s0-1", "waits_elsewhere") in events
+        assert (house.state(1), house.state(2), house.state(3)) == (
+            "cancelled",
+            "waiting",
+            "waiting",
+        )
+        assert house.engine.tables.players["default"] == {"a": "s0-3", "b": "s0-2"}
+
     def test_frees_players_of_an_exclusive_match(self) -> None:
         house = self.house(exclusive_match=True)
         house.enter(1.0, "a", "b")

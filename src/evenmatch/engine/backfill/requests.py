@@ -14,8 +14,6 @@ at least its half.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from evenmatch.engine.backfill.candidates import can_compare
 from evenmatch.engine.backfill.registration import registered_of
 from evenmatch.engine.backfill.search import BackfillSearch
@@ -36,6 +34,7 @@ from evenmatch.model.events import Assigned, Cancelled, Closed, Finished, Opened
 from evenmatch.model.inputs import Assign, Close, Open, Register, Void
 from evenmatch.model.match import OpenMatch, Priority
 from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import Ticket
 
 Steps = tuple[tuple[float, Priority], ...]
 OPEN_MOST = 200
@@ -199,7 +198,7 @@ class BackfillRequests:
         tickets = sorted([t for team in roster.teams for t in team], key=lambda t: t.age_key)
         if roster.open is not None:
             self._fills.close(void.match, roster.queue)
-        elsewhere = [t.id for t in tickets if self._are_taken(void.match, roster, t.id)]
+        elsewhere = [t.id for t in tickets if self._are_taken(void.match, roster, t)]
         again_at = void.now + VOID_PAUSE
         scheduler.emit(Voided(void.match, void.reason, tuple(tickets), again_at, roster.fills))
         for ticket_id in elsewhere:
@@ -396,16 +395,13 @@ class BackfillRequests:
         )
         self._emit_opened(opened, ())
 
-    def _are_taken(self, match_id: str, roster: Roster, ticket_id: str) -> bool:
+    def _are_taken(self, match_id: str, roster: Roster, ticket: Ticket) -> bool:
         """Return whether a player of a ticket waits or plays elsewhere by now."""
         tables = self._scheduler.tables
-        group = tables.queues[roster.queue].group if roster.queue in tables.queues else ""
-        players: Iterable[str] = [
-            p.id for team in roster.teams for t in team if t.id == ticket_id for p in t.players
-        ]
+        group = tables.group_of(ticket)
         busy, mine = tables.busy.get(group, {}), (match_id, *roster.fills)
         waits = tables.players.get(group, {})
-        return any(player in waits or busy.get(player, match_id) not in mine for player in players)
+        return any(p.id in waits or busy.get(p.id, match_id) not in mine for p in ticket.players)
 
     def _is_step(self, entry: Entry) -> bool:
         roster = self._scheduler.tables.rosters.get(entry[3])

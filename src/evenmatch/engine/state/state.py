@@ -276,10 +276,14 @@ class Tables(msgspec.Struct):
         """
         self.ended.pop(ticket.id, None)
         self.waiting[ticket.id] = LiveTicket(ticket, ticket.queues, self.sequence + 1)
-        queue = next((self.queues[name] for name in ticket.queues if name in self.queues), None)
-        group = self.players.setdefault("default" if queue is None else queue.group, {})
+        group = self.players.setdefault(self.group_of(ticket), {})
         for player in ticket.players:
             group.setdefault(player.id, ticket.id)
+
+    def group_of(self, ticket: Ticket) -> str:
+        """Return the group in which a ticket waits, even if queues of it are gone by now."""
+        queues = (self.queues[name] for name in ticket.queues if name in self.queues)
+        return next((queue.group for queue in queues), "default")
 
     def check_event(self, event: Event) -> None:
         """Assert that the tickets of an event are in a state in which it may happen (I2).
