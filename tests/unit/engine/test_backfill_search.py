@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from evenmatch.engine.matching.pool import FunctionPolicy
+from evenmatch.model.events import Opened
 from evenmatch.model.inputs import Accept, Cancel, Configure, Enqueue, Open
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.queue import ReadyCheck as Check
@@ -65,6 +66,30 @@ def test_who_is_ready_is_seen_behind_any_number_of_others_who_have_no_seat(
 
     (fill,) = fills([*opened, *house.pass_to(61.0)])
     assert (fill.at, fill.players) == (2.0 + after, (("last",), ()))
+
+
+def test_heartbeats_do_not_let_a_look_begin_anew(house: House) -> None:
+    for number in range(200):
+        house.enter(1.25, person(f"tank {number}", "tank", 1500.0))
+    house.enter(1.5, person("last", "dps", 1500.0))
+    for second in (2.0, 3.0, 4.0):
+        house.open(second, "b", lease=2.0)
+    assert len([r for r in house.journal if type(r.events[0]) is Opened]) == 3
+
+    (fill,) = fills(house.pass_to(61.0))
+    assert (fill.at, fill.players) == (5.0, (("last",), ()))
+
+
+@pytest.mark.parametrize("beats", [0, 3])
+def test_heartbeats_leave_a_match_in_its_place(beats: int) -> None:
+    house = House(filled(1, 1))
+    house.enter(1.0, "a", "b", "c", "d")
+    house.open(2.0, "b", lease=30.0)
+    house.hand(Open(3.0, "s0-m2", 0, ("d",), lease=600.0))
+    for beat in range(beats):
+        house.open(20.0 * (beat + 1), "b", lease=30.0)
+    (fill,) = fills(house.enter(20.0 * beats + 10.0, "e"))
+    assert fill.extends == "s0-m1"
 
 
 def test_older_ticket_that_is_ready_while_a_look_goes_on_is_seen_by_the_rest_of_it(

@@ -9,10 +9,12 @@ backend that has not heard of the last fill is refused until it has, so that no 
 
 A heartbeat is journalled only when the lease has half run out, so an open match costs two records
 in the time of a lease, however often it is heard of; what is left of a lease after a heartbeat is
-at least its half.
+at least its half. Its search for players goes on as if nothing had been heard.
 """
 
 from __future__ import annotations
+
+from msgspec.structs import replace
 
 from evenmatch.engine.backfill.candidates import can_compare
 from evenmatch.engine.backfill.registration import registered_of
@@ -93,6 +95,11 @@ class BackfillRequests:
             assert opened.expires_at is not None
             known = roster.open.expires_at
             if known is not None and opened.expires_at - known < request.lease / 2:
+                return
+            if replace(roster.open, expires_at=opened.expires_at) == opened:
+                # Its search goes on: begun anew with each heartbeat, it would never get far.
+                self._scheduler.emit(Opened(opened, left))
+                self._watch_lease(opened)
                 return
         else:
             if any(opened.free):
@@ -352,11 +359,14 @@ class BackfillRequests:
 
     def _watch(self, match_id: str, opened: OpenMatch) -> None:
         self._fills.open(match_id, opened.queue)
-        if opened.expires_at is not None:
-            self._leases.add((opened.expires_at, opened.sequence, 0, match_id, opened.queue))
+        self._watch_lease(opened)
         for at, _ in opened.steps:
             if at > self._scheduler.now:
                 self._steps.add((at, opened.sequence, 0, match_id, opened.queue))
+
+    def _watch_lease(self, opened: OpenMatch) -> None:
+        if opened.expires_at is not None:
+            self._leases.add((opened.expires_at, opened.sequence, 0, opened.id, opened.queue))
 
     def _close(self, match_id: str, roster: Roster, reason: str) -> None:
         self._scheduler.withdraw_fill(match_id)
