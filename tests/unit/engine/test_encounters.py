@@ -14,7 +14,7 @@ from evenmatch.engine.state.encounters import (
 from evenmatch.engine.state.snapshot import decode_snapshot, encode_snapshot, take
 from evenmatch.errors import ConfigError
 from evenmatch.model.events import Refused
-from evenmatch.model.inputs import Accept, Advance, Configure, Enqueue, Update, Void
+from evenmatch.model.inputs import Accept, Advance, Configure, Enqueue, Open, Update, Void
 from evenmatch.model.queue import Pairs, Queue, ReadyCheck, Rule
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, player, queue
@@ -62,6 +62,22 @@ def test_ticket_names_only_those_whom_the_limit_concerns() -> None:
     assert counts(played, "a", 99.0, limited(most=2.0)) == {"b": 2.0}
     assert counts(played, "a", 99.0, limited(most=3.0)) is None
     assert counts(played, "z", 99.0, limited()) is None
+
+
+def test_newcomers_of_a_running_match_meet_all_and_the_others_meet_only_them() -> None:
+    joined = msgspec.structs.replace(row(10.0, "ab+x", "c+yz"), newcomers=("x", "y", "z"))
+    played = known(row(0.0, "ab+x", "c+d"), joined)
+
+    assert counts(played, "a", 11.0, limited()) == {
+        "c": 1.0,
+        "d": 1.0,
+        "x": 2.0,
+        "y": 1.0,
+        "z": 1.0,
+    }
+    assert counts(played, "y", 11.0, limited()) == dict.fromkeys("abcx", 1.0)
+    assert counts(played, "c", 11.0, limited(pairs="teammates")) == dict.fromkeys("dyz", 1.0)
+    assert counts(played, "c", 105.0, limited()) == dict.fromkeys("xyz", 1.0)
 
 
 def test_party_mates_have_not_met() -> None:
@@ -182,6 +198,55 @@ def test_match_that_was_called_off_counts_for_no_limit() -> None:
 
     assert [pair for _, pair in pairs_made(engine)] == ["ab", "ab"]
     assert engine.tables.played["default"].seats == 2
+
+
+def running() -> Engine:
+    """Let `x` take the seat of `b`, who has left a match of two against two."""
+    rule = limited().rules[0]
+    engine = world(
+        msgspec.structs.replace(queue("fair", 2, 2, rules=(rule,)), backfill="manual"),
+    )
+    enter(engine, "abcd", 0.0)
+    engine.step(Open(5.0, "s0-m1", 0, ("b",)))
+    enter(engine, "x", 10.0)
+    assert engine.tables.matches["s0-m2"].match.extends == "s0-m1"
+    return engine
+
+
+def carried(engine: Engine, name: str, at: float) -> object:
+    """Return what the ticket of a player carries who comes now."""
+    enter(engine, name, at)
+    ticket = list(engine.tables.waiting.values())[-1].ticket
+    return ticket.players[0].attributes.get("meetings")
+
+
+def test_newcomer_has_met_those_who_play_already() -> None:
+    engine = running()
+
+    assert carried(engine, "x", 20.0) == dict.fromkeys("acd", 1.0)
+    assert carried(engine, "a", 20.0) == dict.fromkeys("bcdx", 1.0)
+    assert carried(engine, "b", 20.0) == dict.fromkeys("acd", 1.0)
+    enter(engine, "pq", 30.0)
+    assert pairs_made(engine)[2:] == [(30.0, "bpqx")], "b had left before x came"
+
+
+def test_match_that_was_called_off_counts_for_no_newcomer_either() -> None:
+    engine = running()
+    engine.step(Void(11.0, "s0-m1", "no server"))
+
+    assert engine.tables.played["default"].of == {}
+    assert engine.tables.played["default"].seats == 0
+
+
+def test_fill_that_an_older_version_noted_is_taken_back_too() -> None:
+    engine = running()
+    played = engine.tables.played["default"]
+    played.rows["2"] = row(10.0, "x", "")
+    played.of = {"x": (2,), **dict.fromkeys("abcd", (1,))}
+    played.seats = 5
+    engine.step(Void(11.0, "s0-m1", "no server"))
+
+    assert (played.of, played.seats) == ({}, 0)
 
 
 def test_of_several_matches_each_counts_until_it_is_too_old() -> None:

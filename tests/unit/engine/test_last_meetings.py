@@ -17,7 +17,7 @@ from evenmatch.engine.state.encounters import (
 from evenmatch.engine.state.state import Tables
 from evenmatch.errors import InvalidTicket
 from evenmatch.model.events import Refused
-from evenmatch.model.inputs import Advance, Configure, Enqueue
+from evenmatch.model.inputs import Advance, Configure, Enqueue, Open
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Criterion, Handicap, Queue
 from evenmatch.model.ticket import NewTicket, Ticket
@@ -51,6 +51,33 @@ def test_meeting_again_is_a_new_meeting_and_mates_are_negative() -> None:
 
     assert met["a"] == {"c": -1.0, "d": 1.0, "b": 2.0}
     assert met["b"] == {"a": 1.0, "c": 2.0}
+
+
+def test_newcomers_meet_those_who_play_already_in_the_match_that_these_are_in() -> None:
+    met = noted(played("a", "e"), played("a", "f"), played("ab", "c"))
+    playing = tuple(
+        tuple(Ticket(name, 0, 0.0, (player(name),), (), {}) for name in team) for team in ("a", "c")
+    )
+    note_meetings(met, played("x", ""), "default", (ASKING,), playing)
+    known = met["default"]
+
+    assert known["x"] == {"a": -1.0, "c": 1.0}
+    assert known["a"] == {"x": -1.0, "b": -1.0, "c": 1.0, "f": 2.0, "e": 3.0}
+    assert known["c"] == {"x": 1.0, "a": 1.0, "b": 1.0}
+    assert known["b"] == {"a": -1.0, "c": 1.0}
+
+
+def test_newcomer_of_a_running_match_carries_whom_they_met_there() -> None:
+    again = queue("again", rules=(redraw_rule(3, every=10.0),))
+    made = world(msgspec.structs.replace(again, backfill="manual"))
+    made.enter("a", 0.0)
+    made.enter("b", 0.0)
+    made.engine.step(Open(1.0, "s0-m1", 0, ("b",)))
+    made.enter("x", 2.0)
+    made.enter("x", 3.0)
+    (row,) = made.engine.tables.waiting.values()
+
+    assert row.ticket.players[0].attributes == {"recent": {"a": 1.0}}
 
 
 def test_matches_further_back_than_any_queue_of_the_group_asks_are_forgotten() -> None:

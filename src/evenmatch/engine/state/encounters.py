@@ -3,7 +3,8 @@
 A match is one row, and each player has the numbers of their rows, so that noting a match of k
 players costs O(k). The counts that a ticket carries are worked out when it is accepted, and again
 whenever one of them falls because a match is so long ago that it counts no more
-(`matching.meeting_counts`). They never rise, since nobody who waits can play in the group.
+(`matching.meeting_counts`). They do not rise, since nobody who waits is matched; if newcomers join
+a running match that somebody waits beside, their own tickets tell of it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Protocol
 import msgspec
 
 from evenmatch.criteria.remembered_matches import matches_remembered, meeting_rules
+from evenmatch.engine.state.rows import Seated
 from evenmatch.model.match import Match
 from evenmatch.model.queue import RECENT, Queue, Rule
 from evenmatch.model.ticket import NewTicket, Player, Ticket, Value, attribute_of
@@ -33,11 +35,19 @@ FORGOTTEN_AT_ONCE = 8
 """Rows that are dropped for one that is added: old ones go faster than new ones come."""
 
 
-class EncounterRow(msgspec.Struct, frozen=True, gc=False):
-    """A match: when it was made, and who was in it."""
+class EncounterRow(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A match: when it was made, and who was in it.
+
+    Args:
+        at: When it was made, or filled.
+        teams: Who played from then on.
+        newcomers: Of a match that was filled, those who joined it: the others have met already.
+            Empty of a new match, and of fills that older versions noted without the others.
+    """
 
     at: float
     teams: tuple[Parties, ...]
+    newcomers: tuple[str, ...] = ()
 
 
 class PlayedMatches(msgspec.Struct):
@@ -73,28 +83,27 @@ class PlayedMatches(msgspec.Struct):
 
     def take_back(self, match: Match) -> None:
         """Stop counting a voided match; its row stays, without players."""
-        players = [player for team in match.players for player in team]
+        players = sorted([player for team in match.players for player in team])
         for number in self.of.get(players[0], ()):
             row = self.rows[str(number)]
-            if row.at == match.at and sorted(_players(row)) == sorted(players):
+            if row.at == match.at and sorted(row.newcomers or _players(row)) == players:
                 self.rows[str(number)] = EncounterRow(row.at, ())
-                self.seats -= len(players)
-                for player in players:
-                    left = tuple([other for other in self.of[player] if other != number])
-                    self._keep(player, left)
-
-    def _keep(self, player: str, numbers: tuple[int, ...]) -> None:
-        if numbers:
-            self.of[player] = numbers
-        else:
-            del self.of[player]
+                self._forget(number, row)
 
     def _forget_first(self) -> None:
         number, row = self.first, self.rows.pop(str(self.first))
         self.first += 1
+        self._forget(number, row)
+
+    def _forget(self, number: int, row: EncounterRow) -> None:
+        """Stop counting a row for those who are in it."""
         for player in _players(row):
             self.seats -= 1
-            self._keep(player, tuple([each for each in self.of[player] if each != number]))
+            left = tuple([each for each in self.of.get(player, ()) if each != number])
+            if left:
+                self.of[player] = left
+            else:
+                self.of.pop(player, None)
 
     def counts(self, player: str, rule: Rule, now: float) -> dict[str, float]:
         """Return how many matches a player has had with others, as a `pair_limit` counts them.
@@ -127,6 +136,7 @@ def note_played(
     match: Match,
     waiting: Mapping[str, _Live],
     queues: Iterable[Queue],
+    playing: Seated = (),
 ) -> None:
     """Note a match of a queue with such a limit, while its tickets are still waiting.
 
@@ -135,6 +145,7 @@ def note_played(
         match: The match.
         waiting: The live tickets.
         queues: That of the match, then all; it is kept for as long as any of its group asks.
+        playing: Of a match that fills another: who plays in that one already, by team.
     """
     known = list(queues)
     group = known[0].group
@@ -147,7 +158,12 @@ def note_played(
             for team in match.teams
         ]
     )
-    played.setdefault(group, PlayedMatches()).add(EncounterRow(match.at, teams), within)
+    row = EncounterRow(match.at, teams)
+    if playing:
+        there = [tuple([tuple([p.id for p in t.players]) for t in team]) for team in playing]
+        whole = tuple([old + new for old, new in zip(there, teams, strict=True)])
+        row = EncounterRow(match.at, whole, tuple(_players(row)))
+    played.setdefault(group, PlayedMatches()).add(row, within)
 
 
 def with_counts(
@@ -243,12 +259,17 @@ def _with(
 
 
 def _met(row: EncounterRow, player: str, pairs: str) -> list[str]:
-    """Return whom a player met in a match: enemies, teammates or all, but not their own party."""
+    """Return whom a player met in a match: enemies, teammates or all, but not their own party.
+
+    Whoever played already when others joined met those only.
+    """
     own = next(team for team in row.teams if any(player in party for party in team))
     found = []
     for team in row.teams:
         if pairs == "all" or (team is own) == (pairs == "teammates"):
             found += [other for party in team if player not in party for other in party]
+    if row.newcomers and player not in row.newcomers:
+        return [other for other in found if other in row.newcomers]
     return found
 
 
@@ -275,7 +296,13 @@ SURPLUS = 1_000
 """Players forgotten at a time: one by one, finding the next would be slow."""
 
 
-def note_meetings(meetings: Meetings, match: Match, group: str, queues: Iterable[Queue]) -> None:
+def note_meetings(
+    meetings: Meetings,
+    match: Match,
+    group: str,
+    queues: Iterable[Queue],
+    playing: Seated = (),
+) -> None:
     """Note who met whom in a match of a queue that remembers meetings.
 
     Args:
@@ -283,31 +310,54 @@ def note_meetings(meetings: Meetings, match: Match, group: str, queues: Iterable
         match: The match.
         group: The group of its queue.
         queues: All queues; the group remembers as far back as any of its queues asks.
+        playing: Of a match that fills another: who plays in that one already, by team. They meet
+            the newcomers in the match that they are in.
 
     Complexity:
         O(k * (k + OTHERS_MOST)).
     """
     depth = max(matches_remembered(queue) for queue in queues if queue.group == group)
     known = meetings.setdefault(group, {})
+    there = [[player.id for ticket in team for player in ticket.players] for team in playing]
+    whole: Sequence[Sequence[str]] = match.players
+    if there:
+        whole = [[*old, *new] for old, new in zip(there, match.players, strict=True)]
     for place, team in enumerate(match.players):
         for player in team:
-            own = {
-                other: -1.0 if there == place else 1.0
-                for there, others in enumerate(match.players)
-                for other in others
-                if other != player
-            }
-            older = known.pop(player, {}).items()
-            own.update(
-                (other, ago + math.copysign(1.0, ago))
-                for other, ago in older
-                if other not in own and abs(ago) < depth
-            )
-            known[player] = dict(islice(own.items(), OTHERS_MOST))
+            _meet(known, player, _others(player, place, whole), 1.0, depth)
+    for place, seated in enumerate(there):
+        for player in seated:
+            _meet(known, player, _others(player, place, match.players), 0.0, depth)
     if sum(map(len, meetings.values())) > PLAYERS_MOST:
         largest = max(meetings.values(), key=len)
         for player in list(islice(largest, SURPLUS)):
             del largest[player]
+
+
+def _others(player: str, place: int, teams: Sequence[Sequence[str]]) -> dict[str, float]:
+    """Return the others of a match as just met: teammates are negative."""
+    return {
+        other: -1.0 if at == place else 1.0
+        for at, others in enumerate(teams)
+        for other in others
+        if other != player
+    }
+
+
+def _meet(
+    known: dict[str, dict[str, float]],
+    player: str,
+    own: dict[str, float],
+    older_by: float,
+    depth: int,
+) -> None:
+    """Let a player remember others before whom they met until now, some matches longer ago."""
+    own.update(
+        (other, ago + math.copysign(older_by, ago))
+        for other, ago in known.pop(player, {}).items()
+        if other not in own and abs(ago) + older_by <= depth
+    )
+    known[player] = dict(islice(own.items(), OTHERS_MOST))
 
 
 def with_meetings(

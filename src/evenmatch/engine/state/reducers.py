@@ -146,6 +146,8 @@ def _matched(tables: Tables, input_: Input, event: Matched) -> None:
         tables.counters.repaired += proposal.version > 0
     queue = tables.queues[match.queue] if proposal is None else proposal.queue
     base = tables.matches.get(match.extends) if match.extends is not None else None
+    roster = tables.rosters.get(match.extends) if match.extends is not None else None
+    playing = roster.teams if roster is not None else ()
     if queue.rating is not None:
         seed_ratings(tables, match, queue)
     has_roster = match.extends is not None or queue.keeps_rosters
@@ -153,7 +155,8 @@ def _matched(tables: Tables, input_: Input, event: Matched) -> None:
     if has_roster:
         tickets = {ticket_id: tables.waiting[ticket_id].ticket for ticket_id in match.tickets}
     if not BY_MEETINGS.isdisjoint(queue.kinds):
-        note_played(tables.played, match, tables.waiting, (queue, *tables.queues.values()))
+        known = (queue, *tables.queues.values())
+        note_played(tables.played, match, tables.waiting, known, playing)
     for ticket_id in match.tickets:
         tables.end(now, ticket_id, MATCHED, None, match.id)
     tables.matches[match.id] = KeptMatch(
@@ -170,7 +173,7 @@ def _matched(tables: Tables, input_: Input, event: Matched) -> None:
             for player in team:
                 busy[player] = match.id
     if not BY_MATCHES.isdisjoint(queue.kinds) and match.queue in tables.queues:
-        note_meetings(tables.met, match, queue.group, tables.queues.values())
+        note_meetings(tables.met, match, queue.group, tables.queues.values(), playing)
     counters = tables.counters
     counters.matched += len(match.tickets)
     counters.matches += 1
