@@ -670,6 +670,18 @@ class TestCooldowns:
         assert refused.seconds == 52.0
         assert kinds(house.enter(72.0, "b"))[0] is not Refused
 
+    def test_may_last_longer_than_a_day(self) -> None:
+        house = House(checked(accept=replace(CHECK, cooldowns=(604_800.0,), repair=0.0, again=0.0)))
+        house.enter(0.0, "a")
+        for n in range(2):
+            house.enter(10.0 * n + 1, "b")
+            house.decline(10.0 * n + 2, n + 2, match=n + 1)
+        house.enter(86_450.0, "c")
+        (refused,) = house.enter(86_460.0, "b")
+
+        assert isinstance(refused, Refused)
+        assert refused.seconds == 604_812.0 - 86_460.0
+
     def test_party_mates_of_a_silent_player_are_not_blamed(self) -> None:
         house = House(checked(2, 2))
         house.enter(1.0, new_ticket("a", 1500, 1500), new_ticket("b", 1500, 1500))

@@ -19,7 +19,9 @@ from evenmatch.model.events import (
     Finished,
     LeftQueue,
     Matched,
+    Penalised,
     Refused,
+    Skipped,
 )
 from evenmatch.model.inputs import Advance, Assign, Cancel, Configure, Enqueue, Finish, Input
 from evenmatch.model.match import Match
@@ -317,3 +319,29 @@ def test_answer_to_a_key_is_kept_unless_all_was_refused() -> None:
 
     assert changes_state(keyed, (Existing(0, "s0-1"),))
     assert not changes_state(keyed, (Refused(0, "overloaded", "later"),))
+
+
+def fail(into: Tables, player: str, now: float, cooldown: float = 0.0) -> None:
+    record(into, Advance(now), Penalised(player, "default", 2, now + cooldown))
+
+
+def test_failed_checks_are_forgotten_after_a_day_and_longer_cooldowns_when_they_are_over() -> None:
+    tables = configured()
+    fail(tables, "a", 1.0)
+    fail(tables, "b", 2.0, 604_800.0)
+    fail(tables, "c", 3.0)
+    fail(tables, "d", 86_000.0)
+
+    for now, kept in ((86_500.0, "bd"), (604_801.0, "b"), (604_820.0, "")):
+        record(tables, Advance(now), Skipped())
+        assert "".join(tables.penalties["default"]) == kept
+
+
+def test_cooldowns_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forgetting, "PENALTIES_MOST", 3)
+    tables = configured()
+    for at, player in enumerate("abcdef"):
+        fail(tables, player, float(at), 604_800.0)
+    fail(tables, "g", 86_500.0)
+
+    assert "".join(tables.penalties["default"]) == "efg"

@@ -391,7 +391,7 @@ KEEP_ENDED_MOST = 500_000
 KEYS_MOST = 500_000
 """Idempotency keys kept at the most; beyond, new ones are refused."""
 KEEP_PENALTIES = 86_400.0
-"""Seconds after which a player's failed ready-checks are forgotten."""
+"""Seconds after which a player's failed ready-checks are forgotten, unless a cooldown goes on."""
 ROSTERS_MOST = 50_000
 """Rosters kept at the most; beyond, the oldest matches can no longer be filled or called off."""
 BACKFILLS_MOST = 20_000
@@ -418,9 +418,8 @@ def forget(tables: Tables) -> None:
     _drop(tables.dissolved, lambda until: until <= now, KEEP_ENDED_MOST)
     if tables.backfills:
         _forget_backfills(tables, before)
-    before = now - KEEP_PENALTIES
     for penalties in tables.penalties.values():
-        _drop(penalties, lambda penalty: penalty.at < before, PENALTIES_MOST)
+        _forget_penalties(penalties, now)
     for match_id in _first(tables.rosters, lambda _: False, ROSTERS_MOST):
         lay_down(tables, match_id)
     before = now - KEEP_MATCHES
@@ -440,6 +439,19 @@ def _forget_backfills(tables: Tables, before: float) -> None:
     for place, (ended_at, name) in enumerate(sorted(ended)):
         if ended_at < before or place < surplus:
             del tables.backfills[name]
+
+
+def _forget_penalties(penalties: dict[str, Penalty], now: float) -> None:
+    """Drop what is too old to count; cooldowns that last longer stay until they are over."""
+    old = []
+    for player, penalty in penalties.items():
+        if penalty.at >= now - KEEP_PENALTIES:
+            break
+        if penalty.until <= now:
+            old.append(player)
+    for player in old:
+        del penalties[player]
+    _drop(penalties, lambda _: False, PENALTIES_MOST)
 
 
 def _drop(rows: dict[str, Row], is_old: Callable[[Row], bool], most: int) -> None:
