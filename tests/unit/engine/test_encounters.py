@@ -1,9 +1,12 @@
 """Who played with whom and when: counted within a window, bounded, and handed to new tickets."""
 
+import math
+
 import msgspec
 import pytest
 
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.matching import meeting_counts
 from evenmatch.engine.state import encounters as module
 from evenmatch.engine.state.encounters import (
     EncounterRow,
@@ -14,7 +17,7 @@ from evenmatch.engine.state.encounters import (
 from evenmatch.engine.state.snapshot import decode_snapshot, encode_snapshot, take
 from evenmatch.errors import ConfigError
 from evenmatch.model.events import Refused
-from evenmatch.model.inputs import Accept, Advance, Configure, Enqueue, Open, Update, Void
+from evenmatch.model.inputs import Accept, Advance, Cancel, Configure, Enqueue, Open, Update, Void
 from evenmatch.model.queue import Pairs, Queue, ReadyCheck, Rule
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, player, queue
@@ -259,6 +262,32 @@ def test_of_several_matches_each_counts_until_it_is_too_old() -> None:
     assert len(pairs_made(engine)) == 2
     enter(engine, "", 101.0)
     assert pairs_made(engine)[2:] == [(100.0, "ab")]
+
+
+def test_what_is_waited_for_is_bounded_by_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meeting_counts, "SWEPT_AT", 16)
+    engine = world(limited(within=9000.0))
+    enter(engine, "ab", 0.0)
+    enter(engine, "a", 1.0)
+    pending = engine._recounts.pending
+    for turn in range(200):
+        engine.step(Update(2.0, "s0-3", players=(player("a", 1000.0 + turn),)))
+    assert 1 <= len(pending) <= 17
+    for turn in range(200):
+        enter(engine, "b", 3.0)
+        engine.step(Cancel(3.0, f"s0-{4 + turn}"))
+    assert 1 <= len(pending) <= 17
+    assert "s0-3" in {name for _, name in pending}
+
+
+def test_tickets_that_are_gone_wake_nobody() -> None:
+    engine = world(limited(within=100.0))
+    enter(engine, "ab", 0.0)
+    enter(engine, "a", 1.0)
+    assert engine.next_wakeup == 100.0
+    engine.step(Cancel(2.0, "s0-3"))
+
+    assert engine.next_wakeup == math.inf
 
 
 def test_what_the_caller_said_stays_when_a_match_is_too_old() -> None:

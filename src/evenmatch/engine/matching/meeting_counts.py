@@ -16,6 +16,9 @@ from evenmatch.engine.state.rows import LiveTicket
 from evenmatch.model.events import Accepted, Event, Updated, Voided
 from evenmatch.model.queue import Queue
 
+SWEPT_AT = 1024
+"""Entries of which the dead are dropped for the first time, and whenever they have doubled."""
+
 
 class MeetingCounts:
     """The next instant for each waiting ticket that carries counts; dead entries are skipped.
@@ -27,6 +30,7 @@ class MeetingCounts:
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self.pending: list[tuple[float, str]] = []
+        self._sweep_at = SWEPT_AT
         scheduler.add_timer(self)
 
     def resume(self) -> None:
@@ -34,7 +38,7 @@ class MeetingCounts:
         self.pending.clear()
         for ticket_id in self._scheduler.tables.waiting:
             if self._falls_at(ticket_id, -math.inf) < math.inf:
-                heapq.heappush(self.pending, (self._scheduler.now, ticket_id))
+                self._add(self._scheduler.now, ticket_id)
 
     def hear(self, events: Sequence[Event]) -> None:
         """Take note of tickets that wait now, or have been refreshed, where matches are counted."""
@@ -44,11 +48,14 @@ class MeetingCounts:
             elif isinstance(event, Voided):
                 # They come back with the counts that they had when they were matched.
                 for ticket in event.tickets:
-                    heapq.heappush(self.pending, (self._scheduler.now, ticket.id))
+                    self._add(self._scheduler.now, ticket.id)
 
     def next(self) -> float:
         """Return the first instant at which a count may fall; inf if none does."""
-        return self.pending[0][0] if self.pending else math.inf
+        heap, waiting = self.pending, self._scheduler.tables.waiting
+        while heap and heap[0][1] not in waiting:
+            heapq.heappop(heap)
+        return heap[0][0] if heap else math.inf
 
     def fire(self, now: float) -> set[str]:
         """Refresh the tickets whose counts have fallen; return the queues that they wait in."""
@@ -72,7 +79,24 @@ class MeetingCounts:
     def _watch(self, ticket_id: str) -> None:
         at = self._falls_at(ticket_id, self._scheduler.now)
         if at < math.inf:
-            heapq.heappush(self.pending, (at, ticket_id))
+            self._add(at, ticket_id)
+
+    def _add(self, at: float, ticket_id: str) -> None:
+        """Look at a ticket at an instant; of each that waits the first entry stays at a sweep.
+
+        Complexity:
+            O(log n), on the average.
+        """
+        heapq.heappush(self.pending, (at, ticket_id))
+        if len(self.pending) <= self._sweep_at:
+            return
+        waiting = self._scheduler.tables.waiting
+        first: dict[str, float] = {}
+        for due, name in self.pending:
+            if name in waiting:
+                first[name] = min(due, first.get(name, math.inf))
+        self.pending[:] = sorted([(due, name) for name, due in first.items()])
+        self._sweep_at = max(SWEPT_AT, 2 * len(self.pending))
 
     def _falls_at(self, ticket_id: str, now: float) -> float:
         row, queues, played = self._known(ticket_id)
