@@ -281,12 +281,14 @@ class Engine:
             or scheduler.make_pool(queue, configuration.seed, memories.get(queue.name))
             for queue in configuration.queues
         }
+        before = scheduler.tables.queues
         scheduler.emit(Configured())
         for ticket_id, name in misfits(scheduler.tables, pools):
             scheduler.drop(ticket_id, name, "queue_changed")
         scheduler.open_pools(pools, same)
         self._backfill.configured()
         self._acceptance.configured()
+        self._recounts.configured(before)
         scheduler.decide(pools, fired=False)
 
     def _enqueue(self, enqueue: Enqueue) -> None:

@@ -387,3 +387,49 @@ def test_count_falls_in_a_proposal_of_a_ticket_whose_other_queue_is_gone() -> No
 
     assert engine.tables.waiting["s0-3"].match == "s0-m2"
     assert not engine.tables.waiting["s0-3"].ticket.players[0].attributes
+
+
+def test_lower_limit_binds_those_who_wait_already() -> None:
+    def form(most: float, *players: int) -> Queue:
+        return queue("fair", *players, rules=limited(most=most).rules)
+
+    engine = world(form(2.0, 1, 1))
+    enter(engine, "ab", 0.0)
+    enter(engine, "", 20.0)
+    assert len(pairs_made(engine)) == 1
+    engine.step(Configure(20.0, (form(2.0, 2, 2),)))
+    enter(engine, "abc", 20.0)
+    engine.step(Configure(21.0, (form(1.0, 2, 2),)))
+    enter(engine, "d", 22.0)
+    enter(engine, "", 60.0)
+
+    assert len(pairs_made(engine)) == 1
+    enter(engine, "", 130.0)
+    assert [pair for _, pair in pairs_made(engine)][1:] == ["abcd"]
+
+
+def test_shorter_window_and_higher_limit_free_those_who_wait_already() -> None:
+    for eased in (limited(within=10.0), limited(most=2.0)):
+        engine = world(limited(within=100.0))
+        enter(engine, "ab", 0.0)
+        enter(engine, "ab", 5.0)
+        assert len(pairs_made(engine)) == 1
+        engine.step(Configure(20.0, (eased,)))
+        enter(engine, "", 21.0)
+
+        assert pairs_made(engine) == [(0.0, "ab"), (20.0, "ab")]
+
+
+def test_lower_limit_binds_who_is_in_a_ready_check_and_waits_again() -> None:
+    def form(most: float, *players: int) -> Queue:
+        made = queue("fair", *players, rules=limited(most=most).rules)
+        return msgspec.structs.replace(made, accept=ReadyCheck(seconds=15.0, again=0.0))
+
+    engine = world(form(2.0, 1, 1))
+    enter(engine, "ab", 0.0)
+    for ticket_id in ("s0-1", "s0-2"):
+        engine.step(Accept(1.0, "s0-m1", ticket_id))
+    enter(engine, "ab", 2.0)
+    engine.step(Configure(3.0, (form(1.0, 1, 1),)))
+    assert engine.tables.waiting["s0-3"].match == "s0-m2"
+    assert engine.tables.waiting["s0-3"].ticket.players[0].attributes["meetings"] == {"b": 1.0}

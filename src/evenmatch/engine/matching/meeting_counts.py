@@ -1,15 +1,17 @@
 """Renews the `pair_limit` counts of a waiting ticket at the instants at which they fall.
 
-The counts of a waiting ticket never rise; they fall when a match has become older than the rule's
-`within`. At that instant the ticket is refreshed, as by an update of its facts.
+The counts of a waiting ticket fall when a match has become older than the rule's `within`. At that
+instant the ticket is refreshed, as by an update of its facts. As a ticket names only those whom a
+limit concerns, another limit in a new configuration refreshes it too.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from evenmatch.criteria.remembered_matches import meeting_rules
 from evenmatch.engine.matching.scheduler import Scheduler
 from evenmatch.engine.state.encounters import PlayedMatches, falls_at, with_counts
 from evenmatch.engine.state.rows import LiveTicket
@@ -49,6 +51,21 @@ class MeetingCounts:
                 # They come back with the counts that they had when they were matched.
                 for ticket in event.tickets:
                     self._add(self._scheduler.now, ticket.id)
+
+    def configured(self, before: Mapping[str, Queue]) -> None:
+        """Refresh the tickets that wait, or are in proposals, under another limit than before."""
+        tables, now = self._scheduler.tables, self._scheduler.now
+        changed = {
+            name
+            for name, queue in tables.queues.items()
+            if queue.group in tables.played
+            and meeting_rules(queue) != (meeting_rules(before[name]) if name in before else ())
+        }
+        if changed:
+            for ticket_id, row in tables.waiting.items():
+                if not changed.isdisjoint(row.queues):
+                    self._add(now, ticket_id)
+            self.fire(now)
 
     def next(self) -> float:
         """Return the first instant at which a count may fall; inf if none does."""
