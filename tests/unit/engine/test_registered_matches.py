@@ -164,6 +164,28 @@ def test_request_ends_by_close_and_by_its_lease() -> None:
     assert not shard.engine.tables.rosters
 
 
+def test_heartbeat_extends_a_request_beyond_its_first_lease() -> None:
+    shard = Shard()
+    (registered, *_) = shard.register(1.0, "ab", "c", ticket="", lease=30.0)
+    assert isinstance(registered, Registered)
+    shard.hand(Open(20.0, registered.match.id, 0, (), lease=30.0))
+
+    assert shard.pass_to(49.0) == []
+    ended = shard.pass_to(50.0)
+    assert ended == [Closed(registered.match.id, "lease"), Finished(registered.match.id, "closed")]
+
+
+def test_foreign_match_ends_with_match_max_however_often_it_is_heard_of() -> None:
+    plain = replace(queue("main", 2, 2), backfill="manual", match_max=100.0)
+    shard = Shard(plain)
+    (registered, *_) = shard.register(1.0, "ab", "c", ticket="", lease=30.0)
+    assert isinstance(registered, Registered)
+    for now in (25.0, 50.0, 75.0, 100.0):
+        shard.hand(Open(now, registered.match.id, 0, (), lease=30.0))
+
+    assert shard.pass_to(101.0) == [Finished(registered.match.id, "match_max")]
+
+
 def fills_of(events: Sequence[Event]) -> list[Event]:
     return [event for event in events if isinstance(event, Matched)]
 

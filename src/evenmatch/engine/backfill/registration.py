@@ -70,7 +70,9 @@ def registered_of(
             f"all attributes that have no default",
             where="/teams",
         )
-    return Registered(match, teams, register.session or match_id, register.now + register.lease)
+    # Its lease may be renewed, so the match itself ends as any other does.
+    ends_at = register.now + objective.queue.match_max
+    return Registered(match, teams, register.session or match_id, ends_at)
 
 
 def _check_teams(register: Register, objective: Objective) -> None:
