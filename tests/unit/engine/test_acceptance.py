@@ -805,6 +805,20 @@ def test_time_that_the_server_was_away_is_given_back() -> None:
     assert state_hash(again) == state_hash(house.engine)
 
 
+def test_repair_that_was_given_time_back_keeps_it_when_another_declines() -> None:
+    house = House(checked(2, 2, accept=replace(CHECK, seconds=60.0)))
+    house.enter(1.0, *"abcd")
+    house.decline(2.0, 1)
+    house.hand(Prolong(3.0, 20.0))
+    house.decline(15.0, 2)
+    seats = house.engine.tables.proposals["s0-m1"].open
+
+    assert seats is not None
+    assert (seats.enqueued_at, seats.expires_at) == (2.0, 32.0)
+    assert only(house.pass_to(31.0), Dissolved) == []
+    assert only(house.pass_to(32.0), Dissolved)
+
+
 def test_time_that_clients_take_to_come_back_is_given_to_those_who_are_named() -> None:
     house = House()
     house.enter(1.0, "a", "b", "c", "d")

@@ -296,7 +296,11 @@ class Proposals:
         seated = tuple([tuple([t for t in team if t in stay]) for team in match.teams])
         sizes = [sum([waiting[ticket_id].ticket.size for ticket_id in team]) for team in seated]
         free = tuple([len(team) - size for team, size in zip(match.players, sizes, strict=True)])
-        since = scheduler.now if proposal.open is None else proposal.open.enqueued_at
+        since, until = scheduler.now, scheduler.now + accept.repair
+        if proposal.open is not None:
+            # It goes on, and has the time that was given back after an outage, too.
+            assert proposal.open.expires_at is not None
+            since, until = proposal.open.enqueued_at, proposal.open.expires_at
         return OpenMatch(
             match.id,
             match.queue,
@@ -307,7 +311,7 @@ class Proposals:
             roster_version=proposal.version + 1,
             quality_floor=(proposal.quality or 0.0) - accept.loss_max,
             priority="high",
-            expires_at=since + accept.repair,
+            expires_at=until,
         )
 
 
