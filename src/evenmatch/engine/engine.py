@@ -469,8 +469,11 @@ class Engine:
         if pool.queue.on_deadline == "keep":
             return
         if pool.fault is None and name not in scheduler.tables.paused:
-            filled = fill_at_deadline(pool, pool.tickets[ticket_id], now)
-            if filled is not None and scheduler.tables.dissolved_until(filled[0]) <= now:
+            dissolved_until = scheduler.tables.dissolved_until
+            filled = fill_at_deadline(
+                pool, pool.tickets[ticket_id], now, lambda tickets: dissolved_until(tickets) > now
+            )
+            if filled is not None:
                 scheduler.make_match(pool, filled, decided=False)
                 return
         pool.leave(ticket_id, now)

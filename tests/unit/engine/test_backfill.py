@@ -768,6 +768,15 @@ class TestVoid:
             Expired("s0-2", "deadline"),
         ]
 
+    def test_just_before_a_deadline_leaves_the_ticket_a_match_with_bots(self) -> None:
+        house = self.house(wait_max=30.0, on_deadline="bots")
+        house.enter(1.0, "a")
+        house.enter(28.0, "b")
+        house.hand(Void(30.0, "s0-m1", "no server"))
+        (made,) = [e.match for e in house.pass_to(31.0) if isinstance(e, Matched)]
+        assert (made.tickets, made.bots) == (("s0-1",), 1)
+        assert house.state(2) == "waiting"
+
     def test_is_refused_once_the_match_has_a_place(self) -> None:
         house = self.house()
         house.enter(1.0, "a", "b")

@@ -10,12 +10,18 @@ from evenmatch.policies.greedy import Greedy
 from evenmatch.testing import rule, ticket
 
 
-def filled(queue: Queue, *tickets: Ticket) -> tuple[list[list[str]], int] | None:
-    """Return the teams and bots of the match that the first ticket gets at 10 s."""
+def filled(queue: Queue, *tickets: Ticket, barred: str = "") -> tuple[list[list[str]], int] | None:
+    """Return the teams and bots of the match that the first ticket gets at 10 s.
+
+    Sets of one-letter ids in `barred`, with spaces between them, may not play just among
+    themselves.
+    """
     pool = Pool(queue, Greedy(), seed=1)
     for each in tickets:
         pool.enter(each, each.enqueued_at)
-    found = fill_at_deadline(pool, tickets[0], 10.0)
+    found = fill_at_deadline(
+        pool, tickets[0], 10.0, lambda them: "".join([t.id for t in them]) in barred.split()
+    )
     return None if found is None else ([[t.id for t in s] for s in found[1].teams], found[2])
 
 
@@ -74,3 +80,30 @@ def test_roles_hold_for_a_smaller_match() -> None:
     dps = [ticket(n, Player(n, roles=("dps",)), at=1, sequence=ord(n)) for n in "xy"]
 
     assert filled(queue, *tanks, *dps) == ([["a", "x"], ["b", "y"]], 0)
+
+
+@pytest.mark.parametrize(
+    ("barred", "teams", "bots"),
+    [
+        ("ab", [["a"], ["c"]], 0),
+        ("ab ac", [["a"], []], 1),
+        ("ab ac a", None, 0),
+    ],
+)
+def test_set_that_is_kept_apart_costs_nobody_another_match(
+    barred: str, teams: list[list[str]] | None, bots: int
+) -> None:
+    duel = Queue(format=Format((1, 1)), wait_max=10.0, on_deadline="bots")
+
+    found = filled(duel, *SOLOS[:3], barred=barred)
+
+    assert found == (None if teams is None else (teams, bots))
+
+
+def test_who_is_kept_apart_may_play_beside_others() -> None:
+    form = Format((2, 2), players_min=(1, 1))
+    pairs = Queue(format=form, wait_max=10.0)
+
+    assert filled(pairs, *SOLOS[:4], barred="ab") == ([["a", "b"], ["c", "d"]], 0)
+    assert filled(pairs, *SOLOS[:4], barred="ab abcd") == ([["a", "c"], ["d"]], 0)
+    assert filled(pairs, *SOLOS[:2], barred="ab") is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Sized
+from itertools import chain, islice
 from typing import Protocol
 
 from evenmatch.criteria.objective import Seating
@@ -99,12 +100,23 @@ Filled = tuple[list[Ticket], Seating, int]
 """Tickets by age, their division, and the number of bots."""
 
 
-def fill_at_deadline(pool: Pool, overdue: Ticket, now: float) -> Filled | None:
+def fill_at_deadline(
+    pool: Pool,
+    overdue: Ticket,
+    now: float,
+    is_barred: Callable[[list[Ticket]], bool] = lambda _: False,
+) -> Filled | None:
     """Seat an overdue ticket with the longest waiting tickets that may play with it.
 
     Tickets are taken as long as there are seats. Bots come in where the queue has them, and no
     more of them than the smallest match needs; where the queue lets tickets expire, a match that
     may start before it is full is made only without them.
+
+    Args:
+        pool: The queue's pool.
+        overdue: The ticket.
+        now: The present instant.
+        is_barred: Whether just these tickets may not play together now; beside others they may.
 
     Returns:
         The match; None if the queue has no such way out, or if nothing makes the match legal.
@@ -122,8 +134,10 @@ def fill_at_deadline(pool: Pool, overdue: Ticket, now: float) -> Filled | None:
     seating, bots = found
     ready_at = pool.objective.rules.pair_ready_at
     room = pool.queue.format.k - overdue.size
-    for looked, ticket in enumerate(pool.tickets.values()):
-        if room == 0 or looked >= LOOK_AT_MOST:
+    # Those who made a barred set: once somebody else has joined, they may.
+    shunned: list[Ticket] = []
+    for ticket in chain(islice(pool.tickets.values(), LOOK_AT_MOST), shunned):
+        if room == 0:
             break
         if ticket.size > room or ticket.id == overdue.id or ticket.id in pool.delayed_until:
             continue
@@ -131,10 +145,16 @@ def fill_at_deadline(pool: Pool, overdue: Ticket, now: float) -> Filled | None:
             continue
         larger = sorted([*chosen, ticket], key=lambda t: t.age_key)
         found = seat_with_bots(pool, larger, now)
-        if found is not None:
+        if found is None:
+            continue
+        if not is_barred(larger):
             chosen, room = larger, room - ticket.size
             seating, bots = found
-    return (chosen, seating, bots) if has_bots or not bots else None
+        elif ticket not in shunned:
+            shunned.append(ticket)
+    if (bots and not has_bots) or (len(chosen) == 1 and is_barred(chosen)):
+        return None
+    return chosen, seating, bots
 
 
 def seat_with_bots(pool: Pool, tickets: list[Ticket], now: float) -> tuple[Seating, int] | None:
