@@ -10,7 +10,16 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.lifecycle import TicketLifecycle
 from evenmatch.engine.records import Record
 from evenmatch.model.events import Dissolved, Proposed
-from evenmatch.model.inputs import Accept, Advance, Cancel, Configure, Decline, Enqueue, Input
+from evenmatch.model.inputs import (
+    Accept,
+    Advance,
+    Cancel,
+    Configure,
+    Decline,
+    Enqueue,
+    Input,
+    Prolong,
+)
 from evenmatch.model.queue import Format, Queue
 from evenmatch.model.queue import ReadyCheck as Check
 from evenmatch.model.ticket import NewTicket, Player
@@ -321,6 +330,26 @@ def test_party_sees_who_has_accepted_and_is_urged_until_all_have() -> None:
     assert [event.name for event in events] == ["proposed", "proposed", "proposed", "waiting"]
     sequences = [event.sequence for event in events]
     assert sequences == sorted(set(sequences)), "a stream that comes back misses none of them"
+
+
+def test_followers_hear_that_there_is_more_time_to_answer() -> None:
+    world, follower = Listening(replace(CHECKED, format=TWOS)), Follower()
+    for names in ("ab", "cd"):
+        world.hand(Enqueue(1.0, (NewTicket(tuple([Player(name) for name in names])),)))
+    for ticket in ("s0-1", "s0-2"):
+        world.feed.join(world.engine.view(ticket), follower)
+    for given, within in (
+        (Accept(2.0, "s0-m1", "s0-2"), None),
+        (Prolong(6.0, 20.0), 30.0),
+        (Accept(8.0, "s0-m1", "s0-1", ("b",)), 28.0),
+    ):
+        world.hand(given)
+        for ticket in ("s0-1", "s0-2"):
+            assert world.feed._topics[ticket].view == world.engine.view(ticket)
+        told = [msgspec.json.decode(event.body) for event in iter(follower.take, None)]
+        mine = [each["answer_within"] for each in told if each["id"] == "s0-1"]
+        assert mine == ([] if within is None else [within])
+        assert all("answer_within" not in each for each in told if each["id"] == "s0-2")
 
 
 def test_acceptance_is_told_though_memory_is_far_ahead_of_the_journal() -> None:

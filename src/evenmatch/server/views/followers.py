@@ -26,6 +26,7 @@ from evenmatch.model.events import (
     Expired,
     LeftQueue,
     Matched,
+    Prolonged,
     Proposed,
     Repaired,
     Updated,
@@ -276,6 +277,9 @@ class TicketFeed:
             for ticket_id, by in event.until.items():
                 asked = {"state": "proposed", "match": event.match.id, "answer_by": by}
                 yield ticket_id, {**asked, "long_wait": self._had_waited_long(ticket_id, event)}
+        elif isinstance(event, Prolonged):
+            for ticket_id, by in event.until.items():
+                yield ticket_id, self._prolonged(ticket_id, by)
         elif isinstance(event, Confirmed):
             yield event.ticket, self._accepted(event)
         elif isinstance(event, Dissolved):
@@ -329,6 +333,14 @@ class TicketFeed:
         accepted = topic.view.accepted + event.players
         have_all = len(accepted) == topic.view.size
         return {"accepted": accepted, **(NOT_URGED if have_all else {})}
+
+    def _prolonged(self, ticket_id: str, by: float) -> dict[str, object]:
+        """Return what changes for a ticket whose proposal has until later.
+
+        Where all have accepted, nothing but the number does, as in a resume.
+        """
+        topic = self._topics.get(ticket_id)
+        return {} if topic is None or topic.view.answer_by is None else {"answer_by": by}
 
 
 def ticket_state(view: TicketView, now: float, estimate: Estimate | None = None) -> TicketState:
