@@ -11,8 +11,8 @@ from evenmatch.engine.records import Record
 from evenmatch.errors import PolicyError
 from evenmatch.forecast.waits import MATCHES_MIN
 from evenmatch.journals.memory import MemoryJournal
-from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue
-from evenmatch.model.queue import Criterion, Queue
+from evenmatch.model.inputs import Advance, Cancel, Configure, Decline, Enqueue
+from evenmatch.model.queue import Criterion, Queue, ReadyCheck
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
 from evenmatch.server.views.forecasting import WaitEstimates
@@ -88,6 +88,21 @@ def test_new_process_learns_from_what_is_kept_and_an_old_one_goes_on() -> None:
     assert found.p50 == pytest.approx(before.p50, rel=0.1)
     world.lifecycle.reset(world.engine)
     assert world.estimate(name, now) == before
+
+
+def test_new_process_learns_no_waits_for_matches_from_failed_ready_checks() -> None:
+    world = World(Queue(name="duel", policy="greedy", accept=ReadyCheck(repair=0.0)))
+    for number in range(MATCHES_MIN + 1):
+        now, one = 1.0 + 20.0 * number, f"s0-{2 * number + 1}"
+        world.comes(now, f"a{number}")
+        two = world.comes(now + 8.0, f"b{number}")
+        world.step(Decline(now + 9.0, f"s0-m{number + 1}", two))
+        world.step(Cancel(now + 9.0, one))
+    again = WaitEstimates()
+    TicketLifecycle([again]).reset(world.engine)
+
+    assert world.waits.of("duel", 500.0) == (None, ())
+    assert again.of("duel", 500.0) == (None, ())
 
 
 def test_rounds_tell_the_moment() -> None:

@@ -11,6 +11,7 @@ from evenmatch.engine.lifecycle import LifecycleView, MatchWithTickets
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.rows import EndedTicket, LiveTicket
 from evenmatch.engine.state.state import Tables
+from evenmatch.engine.state.transitions import MATCHED
 from evenmatch.forecast.quantiles import Quantiles
 from evenmatch.forecast.waits import WaitForecast
 from evenmatch.model.events import Cancelled, Expired
@@ -135,8 +136,11 @@ class WaitEstimates(LifecycleView):
 
 
 def _queue_of(tables: Tables, row: EndedTicket) -> str | None:
-    """Return the queue in which an ended ticket was matched, None if it was not."""
-    if row.match is None:
+    """Return the queue in which an ended ticket was matched, None if it was not.
+
+    Those who failed a ready-check ended in a match, too: in one that was proposed.
+    """
+    if row.state != MATCHED or row.match is None:
         return None
     kept_match = tables.matches.get(row.match)
     return row.queues[0] if kept_match is None else kept_match.match.queue
