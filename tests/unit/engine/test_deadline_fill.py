@@ -1,10 +1,13 @@
 """Smaller matches and bots at a deadline."""
 
+import random
+
 import pytest
 
-from evenmatch.engine.matching.deadlines import fill_at_deadline
+from evenmatch.criteria.rules import Rules
+from evenmatch.engine.matching.deadlines import fill_at_deadline, ready_beside
 from evenmatch.engine.matching.pool import Pool
-from evenmatch.model.queue import Format, OnDeadline, Queue
+from evenmatch.model.queue import Accept, Format, OnDeadline, Queue, Rule
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.policies.greedy import Greedy
 from evenmatch.testing import rule, ticket
@@ -107,3 +110,39 @@ def test_who_is_kept_apart_may_play_beside_others() -> None:
     assert filled(pairs, *SOLOS[:4], barred="ab") == ([["a", "b"], ["c", "d"]], 0)
     assert filled(pairs, *SOLOS[:4], barred="ab abcd") == ([["a", "c"], ["d"]], 0)
     assert filled(pairs, *SOLOS[:2], barred="ab") is None
+
+
+def test_rules_are_asked_only_about_those_who_may_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    duel = Queue(format=Format((1, 1)), rules=(rule(limit=1.0),), wait_max=10.0, on_deadline="bots")
+    others = [ticket(f"t{n}", 10 * n, sequence=n) for n in range(1, 300)]
+    asked: list[str] = []
+    ready_at = Rules.pair_ready_at
+
+    def count(rules: Rules, one: Ticket, two: Ticket) -> float:
+        asked.append(two.id)
+        return ready_at(rules, one, two)
+
+    monkeypatch.setattr(Rules, "pair_ready_at", count)
+
+    assert filled(duel, ticket("a", 0, sequence=0), *others) == ([["a"], []], 1)
+    assert filled(duel, ticket("a", 1500.5, sequence=0), *others) == ([["a"], ["t150"]], 0)
+    assert asked == ["t150"]
+
+
+@pytest.mark.parametrize("players", [1, 3])
+@pytest.mark.parametrize("accept", ["both", "either"])
+def test_those_who_fit_are_the_same_as_by_the_rules_alone(players: int, accept: Accept) -> None:
+    rules = (rule(limit=50, rate=20.0, accept=accept), Rule("same", "map"))
+    form = Format((players, players), players_min=(1, 1) if players > 1 else ())
+    queue = Queue(format=form, rules=rules, wait_max=10.0)
+    pool, rng = Pool(queue, Greedy(), seed=1), random.Random(players)
+    for n in range(200):
+        word, at = rng.choice(["x", "y"]), rng.uniform(0, 9)
+        pool.enter(ticket(f"t{n}", rng.uniform(1000, 3000), at=at, sequence=n, map=word), at)
+    ready_at = pool.objective.rules.pair_ready_at
+
+    for one in list(pool.tickets.values())[:40]:
+        fit = [t for t in pool.tickets.values() if ready_at(one, t) <= 10.0]
+        early = ready_beside(pool, one, 10.0)
+        assert [t for t in early if ready_at(one, t) <= 10.0] == fit
+        assert len(fit) <= len(early) < len(pool.tickets)

@@ -610,7 +610,7 @@ class TestDeadline:
         assert [(match.tickets, match.bots) for match in found] == [(("s0-1",), 1), (("s0-2",), 3)]
 
     def test_tickets_beyond_the_look_are_left_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("evenmatch.engine.matching.deadlines.LOOK_AT_MOST", 1)
+        monkeypatch.setattr("evenmatch.engine.matching.waiting_columns.LOOK_AT_MOST", 1)
         at_work = engine(queue("main", 2, 2, wait_max=10.0, on_deadline="bots"))
         after(at_work, enqueue(0.0, "a", "b"))
 

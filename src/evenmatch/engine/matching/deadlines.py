@@ -5,8 +5,10 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Sized
-from itertools import chain, islice
+from itertools import chain
 from typing import Protocol
+
+import numpy as np
 
 from evenmatch.criteria.objective import Seating
 from evenmatch.engine.matching.pool import Pool
@@ -93,9 +95,6 @@ class Deadlines:
 
 # The generic search at a deadline: who else plays with an overdue ticket, and how many bots.
 
-LOOK_AT_MOST = 1_000
-"""Waiting tickets that are considered for one overdue ticket."""
-
 Filled = tuple[list[Ticket], Seating, int]
 """Tickets by age, their division, and the number of bots."""
 
@@ -122,7 +121,8 @@ def fill_at_deadline(
         The match; None if the queue has no such way out, or if nothing makes the match legal.
 
     Complexity:
-        O(n k) for the first `LOOK_AT_MOST` tickets of the pool.
+        O(n) in columns for the first n tickets of the pool, `LOOK_AT_MOST` of them at the most;
+        then O(m k) questions to the rules for the m of them that may play with the overdue one.
     """
     has_bots = pool.queue.on_deadline == "bots"
     if not has_bots and not pool.queue.format.is_variable:
@@ -136,7 +136,7 @@ def fill_at_deadline(
     room = pool.queue.format.k - overdue.size
     # Those who made a barred set: once somebody else has joined, they may.
     shunned: list[Ticket] = []
-    for ticket in chain(islice(pool.tickets.values(), LOOK_AT_MOST), shunned):
+    for ticket in chain(ready_beside(pool, overdue, now), shunned):
         if room == 0:
             break
         if ticket.size > room or ticket.id == overdue.id or ticket.id in pool.delayed_until:
@@ -155,6 +155,17 @@ def fill_at_deadline(
     if (bots and not has_bots) or (len(chosen) == 1 and is_barred(chosen)):
         return None
     return chosen, seating, bots
+
+
+def ready_beside(pool: Pool, overdue: Ticket, now: float) -> list[Ticket]:
+    """Return the longest waiting tickets without those that may not play with this one yet.
+
+    Columns say that of all at once, and are never too late. Asking the rules about each would cost
+    seconds where many deadlines come together and hardly anybody fits.
+    """
+    among = pool.columns.oldest(pool.tickets)
+    early = pool.pairs.ready_at(among.pairs, np.array([pool.pairs.row(overdue)]).T)
+    return [among.tickets[place] for place in np.flatnonzero(early <= now).tolist()]
 
 
 def seat_with_bots(pool: Pool, tickets: list[Ticket], now: float) -> tuple[Seating, int] | None:
