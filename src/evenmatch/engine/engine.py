@@ -332,9 +332,7 @@ class Engine:
         if row is None or row.match is not None:
             raise too_late(self.view(update.ticket))
         scheduler.emit(judge_update(update, row.ticket, self._context()))
-        for name in row.queues:
-            scheduler.pools[name].leave(update.ticket, update.now)
-        scheduler.enter(scheduler.tables.waiting[update.ticket].ticket, row.queues)
+        scheduler.change(scheduler.tables.waiting[update.ticket].ticket, row.queues)
         scheduler.decide(row.queues, fired=False)
 
     def _cancel(self, cancel: Cancel) -> None:

@@ -48,6 +48,14 @@ def test_heap_is_swept_when_it_has_doubled() -> None:
     assert deadlines.next() == 1e6
 
 
+def test_equal_entries_are_swept_too() -> None:
+    deadlines = Deadlines(lambda _: True)
+    for _ in range(3_000):
+        deadlines.add(entry(9.0, 1))
+
+    assert len(deadlines.pending) <= 1_024
+
+
 def test_living_entries_survive_the_sweep() -> None:
     deadlines = Deadlines(lambda _: True)
     for sequence in range(3_000, 0, -1):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 import pytest
+from msgspec.structs import replace
 
 from evenmatch.engine.admission.shard_limits import ShardLimits
 from evenmatch.engine.engine import Engine
@@ -42,6 +43,7 @@ from evenmatch.model.inputs import (
     Enqueue,
     Finish,
     Input,
+    Update,
 )
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
@@ -550,6 +552,30 @@ class TestDeadline:
         assert until(at_work, 100.0) == []
         assert at_work.next_wakeup == math.inf
         assert tickets(after(at_work, enqueue(50.0, "b"))) == [("s0-1", "s0-2")]
+
+    def test_stays_one_however_often_the_ticket_is_updated(self) -> None:
+        at_work = engine(replace(queue("east", rules=(rule(),), wait_max=30.0), commit_jitter=5.0))
+        after(at_work, enqueue(0.0, new_ticket("a", 1000), new_ticket("b", 2000)))
+        for now in range(20):
+            until(at_work, float(now))
+            after(at_work, Update(float(now), "s0-1", players=(Player("a", Rating(1000.0 + now)),)))
+
+        assert list(at_work.pools["east"].tickets) == ["s0-1", "s0-2"]
+        assert len(at_work._scheduler.deadlines.pending) == 2
+        assert len(at_work._scheduler.commits.pending) <= 2
+        assert [event for _, event in until(at_work, 30.0)] == [
+            Expired("s0-1", "deadline"),
+            Expired("s0-2", "deadline"),
+        ]
+
+    def test_update_counts_beyond_it(self) -> None:
+        at_work = engine(queue(rules=(rule(),), wait_max=10.0, on_deadline="keep"))
+        after(at_work, enqueue(0.0, new_ticket("a", 1000), new_ticket("b", 2000)))
+        until(at_work, 20.0)
+
+        updated = Update(20.0, "s0-1", players=(Player("a", Rating(2000.0)),))
+
+        assert tickets(after(at_work, updated)) == [("s0-1", "s0-2")]
 
     def test_bots_fill_what_is_missing(self) -> None:
         at_work = engine(queue("main", 2, 2, wait_max=10.0, on_deadline="bots"))

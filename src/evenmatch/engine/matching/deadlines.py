@@ -46,11 +46,12 @@ class Deadlines:
         """Put an entry in.
 
         Complexity:
-            O(log n); dead entries are swept out whenever the heap has doubled.
+            O(log n); dead entries are swept out whenever the heap has doubled, and so are those of
+            which there are several: a ticket that came back may have its old one here, too.
         """
         heapq.heappush(self.pending, entry)
         if len(self.pending) > self._compact_at:
-            self.pending[:] = [item for item in self.pending if self._is_alive(item)]
+            self.pending[:] = [item for item in dict.fromkeys(self.pending) if self._is_alive(item)]
             heapq.heapify(self.pending)
             self._compact_at = max(1024, 2 * len(self.pending))
 

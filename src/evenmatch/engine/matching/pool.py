@@ -107,6 +107,15 @@ class Pool:
         tickets.insert(place, ticket)
         self.tickets = dict(zip(names, tickets, strict=True))
 
+    def change(self, ticket: Ticket, now: float) -> None:
+        """Take the newer facts of a ticket that waits here, and keeps its place."""
+        self.tickets[ticket.id] = ticket
+        if self.columns.are_kept:
+            self.columns.add(ticket, self.tickets)
+        if self.delayed_until.get(ticket.id, now) <= now:
+            self._take_back(ticket.id, now)
+            self.give(ticket, now)
+
     def let_in(self, ticket_id: str, now: float) -> None:
         """Show the matcher a newcomer whose delay is over."""
         del self.delayed_until[ticket_id]
@@ -133,6 +142,10 @@ class Pool:
     def leave(self, ticket_id: str, now: float) -> None:
         """Forget a ticket that ended or was matched elsewhere."""
         del self.tickets[ticket_id]
+        self._take_back(ticket_id, now)
+
+    def _take_back(self, ticket_id: str, now: float) -> None:
+        """Let the matcher forget a ticket, unless it is kept from it anyway."""
         was_kept = self.is_kept(ticket_id)
         self.held_until.pop(ticket_id, None)
         self.delayed_until.pop(ticket_id, None)

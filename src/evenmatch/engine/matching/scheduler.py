@@ -210,6 +210,19 @@ class Scheduler:
     def enter(self, ticket: Ticket, queues: Collection[str]) -> None:
         """Let a ticket into its pools, where running matches may have it too."""
         self._let_in(ticket, queues)
+        self._tell_fills(ticket, queues)
+
+    def change(self, ticket: Ticket, queues: Collection[str]) -> None:
+        """Let pools have the newer facts of a ticket in them; its place and its timers stay."""
+        for name in queues:
+            pool = self.pools[name]
+            pool.change(ticket, self.now)
+            if ticket.id not in pool.delayed_until:
+                self._takes_part(pool, ticket)
+        self._tell_fills(ticket, queues)
+
+    def _tell_fills(self, ticket: Ticket, queues: Collection[str]) -> None:
+        """Tell the running matches of some queues whom they may have from now on."""
         if self.fills.pending:
             for name in queues:
                 if name in self.fills.pending:
@@ -224,15 +237,19 @@ class Scheduler:
                 if pool.delayed_until and (until := pool.delayed_until.get(ticket.id)) is not None:
                     self.commits.add((until, ticket.sequence, 0, ticket.id, name))
                 else:
-                    # Only proposals that there are already may have free seats for newcomers.
-                    if self.tables.proposals:
-                        self._fresh.setdefault(name, []).append(ticket.id)
-                    if pool.held_until:
-                        self._release(pool)
+                    self._takes_part(pool, ticket)
             if (wait_max := pool.queue.wait_max) is not None:
                 deadline = ticket.enqueued_at + wait_max
                 place = self._places[name]
                 self.deadlines.add((deadline, ticket.sequence, place, ticket.id, name))
+
+    def _takes_part(self, pool: Pool, ticket: Ticket) -> None:
+        """Note that the matcher of a pool has just got a ticket."""
+        # Only proposals that there are already may have free seats for newcomers.
+        if self.tables.proposals:
+            self._fresh.setdefault(pool.name, []).append(ticket.id)
+        if pool.held_until:
+            self._release(pool)
 
     def leave(self, ticket_id: str, queues: Iterable[str]) -> None:
         """Take a ticket out of its pools, which decide anew."""
