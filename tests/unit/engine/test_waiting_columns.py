@@ -1,5 +1,6 @@
 """Columns of those who wait say what their tickets say, whoever comes, goes or is changed."""
 
+import math
 import random
 
 import numpy as np
@@ -9,8 +10,9 @@ from msgspec.structs import replace
 from evenmatch.criteria.columns.least_cost import LeastCost
 from evenmatch.criteria.columns.pairs import PairTable
 from evenmatch.criteria.objective import Objective
+from evenmatch.criteria.rules import Rules
 from evenmatch.engine.matching import waiting_columns
-from evenmatch.engine.matching.pool import Pool
+from evenmatch.engine.matching.pool import ASKED_FIRST, Pool
 from evenmatch.engine.matching.waiting_columns import (
     FEW,
     LOOK_AT_MOST,
@@ -144,3 +146,43 @@ def test_those_who_stay_are_asked_anew_when_kinds_are_numbered_anew() -> None:
     pool.columns.seats = pool.columns._new_seats()
     assert not stayers.hold_for(pool)
     assert not stayers.hold_for(Pool(QUEUE, parse_policy("greedy"), seed=1))
+
+
+def test_oldest_partner_is_the_same_as_by_the_rules_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = Queue("main", Format((1, 1)), rules=(GAP, Rule("same", "rating")), commit_jitter=5.0)
+    pool, chance, asked = Pool(queue, parse_policy("greedy"), seed=1), random.Random(4), 0
+    ready_at = Rules.pair_ready_at
+
+    def count(rules: Rules, one: Ticket, two: Ticket) -> float:
+        nonlocal asked
+        asked += 1
+        return ready_at(rules, one, two)
+
+    monkeypatch.setattr(Rules, "pair_ready_at", count)
+    monkeypatch.setattr(waiting_columns, "NEW_ROWS_MOST", 40)
+    most = 0
+    for number in range(400):
+        newcomer = new(chance, number)
+        pool.enter(newcomer, number)
+        for key in [key for key in pool.delayed_until if pool.delayed_until[key] <= number]:
+            pool.let_in(key, number)
+        if number % 3 == 2:
+            pool.leave(chance.choice(list(pool.tickets)), number)
+        if number % 7 == 0:
+            old = pool.tickets[chance.choice(list(pool.tickets))]
+            pool.change(replace(old, players=new(chance, old.sequence).players), number)
+        if newcomer.id not in pool.tickets:
+            continue
+        newcomer, asked = pool.tickets[newcomer.id], 0
+        found = pool.oldest_partner(newcomer, number)
+        most = max(most, asked)
+        ages = [
+            other.age_key
+            for other in pool.tickets.values()
+            if other is not newcomer
+            and other.id not in pool.delayed_until
+            and ready_at(pool.objective.rules, other, newcomer) <= number
+        ]
+        assert found == min(ages, default=(math.inf, 0))
+    assert len(pool.tickets) > 4 * ASKED_FIRST
+    assert most <= ASKED_FIRST + 40

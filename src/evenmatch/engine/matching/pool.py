@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Iterable
+from itertools import islice
 from operator import attrgetter
 from typing import Any
 
@@ -30,6 +32,9 @@ from evenmatch.policies.base import (
     Policy,
 )
 from evenmatch.policies.hooks import check_conditions, has_jobs, hook_value, listens, rules_of
+
+ASKED_FIRST = 64
+"""Waiting tickets that are asked one by one who may play with a newcomer, before columns are."""
 
 
 class Pool:
@@ -288,16 +293,30 @@ class Pool:
         self.stop(fault)
 
     def oldest_partner(self, ticket: Ticket, now: float) -> tuple[float, int]:
-        """Return the age of the longest waiting ticket that may play with this one now."""
+        """Return the age of the longest waiting ticket that may play with this one now.
+
+        Complexity:
+            O(1) where one of the first `ASKED_FIRST` may; else O(n) in columns.
+        """
+        waiting = self.tickets
+        found = self._partner_among(ticket, islice(waiting.values(), ASKED_FIRST), now)
+        if found is None and len(waiting) > ASKED_FIRST:
+            others = self.columns.ready_with(ticket, waiting, now)
+            others.sort(key=attrgetter("age_key"))
+            found = self._partner_among(ticket, others, now)
+        return (math.inf, 0) if found is None else found.age_key
+
+    def _partner_among(self, ticket: Ticket, others: Iterable[Ticket], now: float) -> Ticket | None:
+        """Return the first of some tickets that may play with this one now."""
         ready_at = self.objective.rules.pair_ready_at
-        for other in self.tickets.values():
+        for other in others:
             if (
                 other.id != ticket.id
                 and other.id not in self.delayed_until
                 and ready_at(other, ticket) <= now
             ):
-                return other.age_key
-        return (math.inf, 0)
+                return other
+        return None
 
 
 def in_turn(entered: list[Ticket]) -> list[list[Ticket]]:

@@ -29,6 +29,8 @@ LOOK_AT_MOST = 1_000
 """Waiting tickets that are looked at, longest waiting first."""
 FEW = 64
 """Rows that there is room for at first; the room doubles when it is full."""
+NEW_ROWS_MOST = 500
+"""Tickets whose numbers one look at all who wait makes: some 15 us each."""
 KINDS_MOST = 4_096
 """Kinds that are remembered when rows move together; beyond it they are numbered anew."""
 
@@ -84,6 +86,8 @@ class WaitingColumns:
         self._last: TicketColumns | None = None
         # Whether anybody has looked yet; before that, nobody needs to note newcomers.
         self.are_kept = False
+        # Whether all who wait have rows: so they do from the first look at all of them on.
+        self._have_all = False
 
     @property
     def are_exact(self) -> bool:
@@ -105,6 +109,35 @@ class WaitingColumns:
             self._compact(waiting)
             self._last, self.are_kept = self.of(tickets), True
         return self._last
+
+    def ready_with(self, ticket: Ticket, waiting: Mapping[str, Ticket], now: float) -> list[Ticket]:
+        """Return the tickets that rules on pairs may let play with this one now, in no order.
+
+        Whoever has no numbers yet is among them; each call makes those of `NEW_ROWS_MOST`.
+
+        Args:
+            ticket: One that waits.
+            waiting: All who wait, by id; all of them are looked at.
+            now: The present instant.
+
+        Complexity:
+            O(n rules) in columns for n tickets, once all have their numbers.
+        """
+        rest: list[Ticket] = []
+        if not self._have_all:
+            # From now on newcomers get theirs at once.
+            self.are_kept = True
+            rest = [each for each in waiting.values() if not self._knows(each)]
+            for each in rest[:NEW_ROWS_MOST]:
+                self._row(each)
+            rest = rest[NEW_ROWS_MOST:]
+            self._have_all = not rest
+        row = np.array([self._pairs.row(ticket)])
+        known = self._numbers[: len(self._held), : self._parts[0]]
+        ready = np.flatnonzero(self._pairs.ready_at(known.T, row.T) <= now).tolist()
+        # Rows of those who have left stay for a while.
+        found = [self._held[place] for place in ready]
+        return [each for each in found if waiting.get(each.id) is each] + rest
 
     def add(self, ticket: Ticket, waiting: Mapping[str, Ticket]) -> None:
         """Note a newcomer, so that the next look need not; to be called where they `are_kept`.
@@ -142,6 +175,10 @@ class WaitingColumns:
     def _new_seats(self) -> SeatCompletion:
         form = self._queue.format
         return seats_of(self._queue, frozenset(form.sides).difference(form.strict_sides))
+
+    def _knows(self, ticket: Ticket) -> bool:
+        row = self._rows.get(ticket.id)
+        return row is not None and self._held[row] is ticket
 
     def _row(self, ticket: Ticket) -> int:
         row = self._rows.get(ticket.id)
