@@ -13,12 +13,15 @@ from evenmatch.model.events import Dissolved, Proposed
 from evenmatch.model.inputs import (
     Accept,
     Advance,
+    Assign,
     Cancel,
     Configure,
     Decline,
     Enqueue,
     Input,
+    Open,
     Prolong,
+    Void,
 )
 from evenmatch.model.queue import Format, Queue
 from evenmatch.model.queue import ReadyCheck as Check
@@ -350,6 +353,24 @@ def test_followers_hear_that_there_is_more_time_to_answer() -> None:
         mine = [each["answer_within"] for each in told if each["id"] == "s0-1"]
         assert mine == ([] if within is None else [within])
         assert all("answer_within" not in each for each in told if each["id"] == "s0-2")
+
+
+def test_server_of_a_match_that_is_called_off_is_told_no_more() -> None:
+    queue = Queue(name="duel", format=TWOS, backfill="manual", allocation="hook")
+    world, follower = Listening(queue), Follower()
+    world.enter(1.0, "a", "b", "c", "d")
+    world.hand(Open(5.0, "s0-m1", 0, ("b",)))
+    world.enter(6.0, "x")
+    world.feed.join(world.engine.view("s0-5"), follower)
+    world.hand(Assign(9.0, "s0-m2", {"server": "old"}))
+    world.hand(Void(10.0, "s0-m1", "no server"))
+    told = [msgspec.json.decode(event.body) for event in iter(follower.take, None)]
+
+    assert [(each["state"], each.get("assignment")) for each in told] == [
+        ("assigned", {"server": "old"}),
+        ("waiting", None),
+    ]
+    assert world.feed._topics["s0-5"].view == world.engine.view("s0-5")
 
 
 def test_acceptance_is_told_though_memory_is_far_ahead_of_the_journal() -> None:

@@ -289,6 +289,7 @@ class TicketFeed:
             again: dict[str, object] = {
                 "state": "waiting",
                 "match": None,
+                "assignment": None,
                 "ended_at": None,
                 "reason": None,
             }
