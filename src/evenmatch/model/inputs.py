@@ -93,7 +93,7 @@ class Accept(_Input, frozen=True):
 
 
 class Decline(_Input, frozen=True):
-    """Turn a proposal down for these players of a ticket; empty means all of them."""
+    """Turn a proposal down for these players of a ticket; empty means who has not accepted."""
 
     match: str
     ticket: str

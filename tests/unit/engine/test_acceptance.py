@@ -691,6 +691,26 @@ class TestCooldowns:
 
         assert house.engine.tables.penalties["default"].keys() == {"a2"}
 
+    @pytest.mark.parametrize(
+        ("accepted", "named", "blamed"),
+        [
+            (("a1",), (), {"a2"}),
+            (("a1", "a2"), (), {"a1", "a2"}),
+            (("a1",), ("a1",), {"a1"}),
+            ((), (), {"a1", "a2"}),
+        ],
+    )
+    def test_decline_that_names_nobody_blames_nobody_who_has_accepted(
+        self, accepted: tuple[str, ...], named: tuple[str, ...], blamed: set[str]
+    ) -> None:
+        house = House(checked(2, 2))
+        house.enter(1.0, new_ticket("a", 1500, 1500), new_ticket("b", 1500, 1500))
+        for player in accepted:
+            house.hand(Accept(2.0, "s0-m1", "s0-1", (player,)))
+        house.hand(Decline(3.0, "s0-m1", "s0-1", named))
+
+        assert house.engine.tables.penalties["default"].keys() == blamed
+
     def test_other_decliners_first_does_not_make_innocents_guilty(self) -> None:
         house = House(checked(2, 2))
         house.enter(1.0, *"abcd")

@@ -70,6 +70,8 @@ class Proposals:
                 f"match {decline.match} is already made", ticket=decline.ticket, match=decline.match
             )
         named = self._named(decline)
+        if not decline.players:
+            named = self._undecided(proposal, decline.ticket)
         self._lose(proposal, {decline.ticket: ("declined", named)})
         scheduler.decide(list(scheduler.dirty), fired=False)
 
@@ -86,10 +88,8 @@ class Proposals:
         proposal = self._scheduler.tables.proposals[row.match]
         blamed: tuple[str, ...] = ()
         if reason == "player":
-            known = proposal.accepted.get(ticket_id, ())
             players = [player.id for player in row.ticket.players]
-            open_ = tuple([player for player in players if player not in known])
-            blamed = (by,) if by in players else open_ or tuple(players)
+            blamed = (by,) if by in players else self._undecided(proposal, ticket_id)
         self._lose(proposal, {ticket_id: (reason, blamed)})
 
     def fire(self, now: float) -> None:
@@ -185,6 +185,13 @@ class Proposals:
         ids = tuple([player.id for player in ticket.players])
         _check_named(answer, ids)
         return tuple([player for player in ids if player in answer.players]) or ids
+
+    def _undecided(self, proposal: Proposal, ticket_id: str) -> tuple[str, ...]:
+        """Return the players of a ticket who have not accepted; all of them if everyone has."""
+        known = proposal.accepted.get(ticket_id, ())
+        players = self._scheduler.tables.waiting[ticket_id].ticket.players
+        ids = tuple([player.id for player in players])
+        return tuple([player for player in ids if player not in known]) or ids
 
     def _has_declined(self, decline: Decline) -> bool:
         """Return whether the ticket has declined this very proposal before."""
