@@ -532,12 +532,17 @@ class ReadyCheck(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             return now + (self.long_seconds or self.seconds)
         return now + self.seconds
 
-    def had_waited_long(self, enqueued_at: float, answer_by: float) -> bool:
-        """Return whether a ticket that has to answer by then was asked after a long wait.
+    def had_waited_long(self, enqueued_at: float, answer_by: float, latest: float) -> bool:
+        """Return whether a ticket was asked after a long wait.
 
         Its players may have walked away, so that clients should call them louder.
+
+        Args:
+            enqueued_at: When it entered.
+            answer_by: Until when it has to answer; an outage may have given it more time.
+            latest: When the last tickets of the match were asked, of which it may be one.
         """
-        asked_at = answer_by - (self.long_seconds or self.seconds)
+        asked_at = min(answer_by - (self.long_seconds or self.seconds), latest)
         return self.long_wait is not None and asked_at - enqueued_at >= self.long_wait
 
 

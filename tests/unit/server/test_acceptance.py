@@ -409,6 +409,19 @@ def test_player_who_has_waited_for_long_is_called_louder() -> None:
     assert b"long_wait" not in told.body
 
 
+def test_time_that_is_given_back_makes_no_wait_a_long_one() -> None:
+    check = Check(seconds=15.0, long_wait=60.0, long_seconds=30.0)
+    world, follower = Listening(replace(CHECKED, accept=check)), Follower()
+    world.enter(1.0, "a")
+    world.feed.join(world.engine.view("s0-1"), follower)
+    world.enter(51.0, "b")
+    world.hand(Prolong(52.0, 30.0))
+    view = world.engine.view("s0-1")
+
+    assert (view.answer_by, view.long_wait) == (96.0, False)
+    assert world.feed._topics["s0-1"].view == view
+
+
 def test_proposal_keeps_its_ready_check_when_the_queue_gets_another() -> None:
     check = Check(seconds=15.0, repair=10.0, long_wait=60.0, long_seconds=40.0)
     world, follower = Listening(replace(CHECKED, accept=check)), Follower()

@@ -158,7 +158,8 @@ def live_view(row: LiveTicket, proposal: Proposal | None) -> TicketView:
     if len(accepted) == ticket.size:
         return view
     by, accept = proposal.until[ticket.id], proposal.queue.accept
-    is_long = accept is not None and accept.had_waited_long(ticket.enqueued_at, by)
+    since, latest = ticket.enqueued_at, proposal.match.at
+    is_long = accept is not None and accept.had_waited_long(since, by, latest)
     return replace(view, answer_by=by, long_wait=is_long)
 
 

@@ -324,7 +324,8 @@ class TicketFeed:
         topic, accept = self._topics.get(ticket_id), self._checks.get(event.match.id)
         if topic is None or accept is None:
             return False
-        return accept.had_waited_long(topic.view.enqueued_at, event.until[ticket_id])
+        by, since = event.until[ticket_id], topic.view.enqueued_at
+        return accept.had_waited_long(since, by, event.match.at)
 
     def _accepted(self, event: Confirmed) -> dict[str, object]:
         """Return what changes for a ticket some of whose players accept."""
