@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from starlette.requests import Request
 
 from evenmatch.errors import ConfigError, JournalUnavailable
 from evenmatch.server.cluster import forwarding
@@ -17,6 +18,7 @@ from evenmatch.server.cluster.frames import UNHEARD_SECONDS, end_when_unheard
 from evenmatch.server.cluster.identity import NodeIdentity, address_of, node_identity
 from evenmatch.server.cluster.peers import Peers
 from evenmatch.server.http.responses import Disconnected, InvalidRequest
+from evenmatch.server.http.ticket_routes import seconds_of
 from evenmatch.server.runtime.serve import ClusterOptions
 from tests.waiting import turns, until
 
@@ -386,6 +388,11 @@ def test_owner_that_is_not_there_is_said_to_be_replaced(monkeypatch: pytest.Monk
             )
 
     asyncio.run(main())
+
+
+def test_owner_has_time_to_answer_the_longest_poll() -> None:
+    asked = Request({**scope("GET"), "query_string": b"wait=1e9"})
+    assert seconds_of(asked, "wait") + 5.0 <= forwarding.ANSWER_SECONDS
 
 
 @pytest.mark.parametrize("is_late", [False, True], ids=["before", "after"])

@@ -24,6 +24,7 @@ from evenmatch.server.http.responses import (
     Scope,
     Send,
 )
+from evenmatch.server.http.ticket_routes import WAIT_MAX
 from evenmatch.wire.http1 import Connection, Request, request_of
 
 FORWARDED = b"evenmatch-forwarded"
@@ -37,8 +38,8 @@ STOPPING = "this node is being stopped: ask again in a second, and another one a
 CONNECTIONS_MAX = 256
 """Connections to the owner that are kept open while nobody uses them."""
 CONNECT_SECONDS = 1.0
-ANSWER_SECONDS = 40.0
-"""A long poll takes up to 30 s."""
+ANSWER_SECONDS = WAIT_MAX + 10.0
+"""Beyond the longest poll: its owner answers it in the end, and may be slow."""
 LAST_SECONDS = 1.0
 """How long a node that is being stopped waits for what others answer, where nothing is changed."""
 REFUSAL_BYTES_MAX = 65_536
