@@ -431,6 +431,40 @@ def test_poll_that_another_node_answers_ends_where_this_one_is_stopped(
     asyncio.run(main())
 
 
+def test_node_is_stopped_in_whichever_turn_of_the_loop_a_client_leaves() -> None:
+    async def main() -> None:
+        asked, has_left = asyncio.Event(), asyncio.Event()
+        served: list[asyncio.Task[Any]] = []
+
+        async def owner(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            served.append(cast(Any, asyncio.current_task()))
+            await reader.readuntil(b"\r\n\r\n")
+            asked.set()
+            await reader.read()
+            writer.close()
+            await writer.wait_closed()
+
+        async def leave() -> Any:
+            await has_left.wait()
+            return {"type": "http.disconnect"}
+
+        server = await asyncio.start_server(owner, "127.0.0.1", 0)
+        peer = Peer("127.0.0.1", server.sockets[0].getsockname()[1], identity())
+        work = asyncio.create_task(peer.answer(scope("GET"), leave, take([]), b"", "/s0"))
+        async with asyncio.timeout(GIVE_UP):
+            await asked.wait()
+            has_left.set()
+            while not work.done():
+                peer.close()
+                await asyncio.sleep(0)
+            with pytest.raises(Disconnected):
+                await work
+            server.close()
+            await asyncio.gather(*served)
+
+    asyncio.run(main())
+
+
 def test_stream_of_events_that_is_cut_ends_as_a_stream_does() -> None:
     async def owner(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")

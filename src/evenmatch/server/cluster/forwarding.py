@@ -166,7 +166,7 @@ class Peer:
         for connection in list(self._busy):
             connection.close()
         for limit in self._limits:
-            limit.reschedule(asyncio.get_running_loop().time() + LAST_SECONDS)
+            _end(limit, LAST_SECONDS)
 
     def end_all_but(self, owned: Collection[str]) -> bool:
         """End the answers about other shards that were under way at the last call already.
@@ -287,10 +287,12 @@ async def _is_read(connection: Connection) -> bool:
     return True
 
 
-def _end(limit: asyncio.Timeout) -> None:
-    """Let a time that is still running end now."""
+def _end(limit: asyncio.Timeout, seconds: float = 0.0) -> None:
+    """Let a time that is still running end in so many seconds at the latest."""
+    when, until = limit.when(), asyncio.get_running_loop().time() + seconds
+    # One that is just ending cannot be changed any more.
     with suppress(RuntimeError):
-        limit.reschedule(asyncio.get_running_loop().time())
+        limit.reschedule(until if when is None else min(when, until))
 
 
 async def _until_gone(receive: Receive) -> None:
