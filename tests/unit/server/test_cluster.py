@@ -516,6 +516,8 @@ def test_answers_of_a_node_that_has_lost_their_shard_end_in_time() -> None:
             peers.tidy()
             peers.tidy()
             await second
+            assert not peer._is_closed
+            peers.tidy()
             assert peer._is_closed
             assert peers._peers == {}
             server.close()
@@ -587,7 +589,10 @@ def test_connection_that_comes_back_to_what_was_closed_is_closed_too() -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_question_to_a_silent_node_ends_when_another_one_has_the_shard(method: str) -> None:
+@pytest.mark.parametrize("has_more", [False, True], ids=["owns nothing", "owns another"])
+def test_question_to_a_silent_node_ends_when_another_one_has_the_shard(
+    method: str, has_more: bool
+) -> None:
     async def main() -> None:
         served: list[asyncio.Task[Any]] = []
 
@@ -601,7 +606,7 @@ def test_question_to_a_silent_node_ends_when_another_one_has_the_shard(method: s
 
         server = await asyncio.start_server(frozen, "127.0.0.1", 0)
         place = ("127.0.0.1", server.sockets[0].getsockname()[1])
-        owners: dict[str, Any] = {"/s0": place, "/s1": place}
+        owners: dict[str, Any] = {"/s0": place, "/s1": place if has_more else None}
         peers = Peers(identity(), lambda: owners)
         peer = peers.peer(place)
         async with asyncio.timeout(GIVE_UP):
@@ -616,10 +621,13 @@ def test_question_to_a_silent_node_ends_when_another_one_has_the_shard(method: s
             await turns()
             assert not asked.done()
             peers.tidy()
+            # This node is not stopping, and does not say so.
             with pytest.raises(JournalUnavailable, match="not known"):
                 await asked
             assert len(served) == 1
             assert peer._asked_for == {}
+            peers.tidy()
+            assert (peers._peers == {}) == (not has_more)
         peers.close()
         server.close()
         await asyncio.gather(*served)

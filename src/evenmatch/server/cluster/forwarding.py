@@ -81,7 +81,13 @@ class Peer:
         # How long requests wait that change nothing.
         self._limits: dict[asyncio.Timeout, None] = {}
         self._misplaced: dict[Connection, None] = {}
+        self._answers = 0
         self._is_closed = False
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether no request is under way."""
+        return not self._answers
 
     async def answer(
         self, scope: Scope, receive: Receive, send: Send, body: bytes, about: str = ""
@@ -108,6 +114,7 @@ class Peer:
         # Before a connection is taken: one that cannot go on is no fault of the owner.
         request = self._request(scope, body, about)
         leaving = asyncio.create_task(_until_gone(receive))
+        self._answers += 1
         try:
             connection, status, headers = await self._asked(request, body, about, leaving)
             if status == 503 and (owner := headers.get(OWNER)):
@@ -116,6 +123,7 @@ class Peer:
             self._busy[connection] = about
             await self._pass_back(connection, status, headers, send, leaving)
         finally:
+            self._answers -= 1
             leaving.cancel()
         return ""
 
@@ -168,14 +176,11 @@ class Peer:
         for limit in self._limits:
             _end(limit, LAST_SECONDS)
 
-    def end_all_but(self, owned: Collection[str]) -> bool:
+    def end_all_but(self, owned: Collection[str]) -> None:
         """End the answers about other shards that were under way at the last call already.
 
         Args:
             owned: Shards of which this is the owner.
-
-        Returns:
-            Whether answers about other shards are still under way.
         """
         before = self._misplaced
         under_way, kept = (*self._busy.items(), *self._asked_for.items()), (*owned, ENDED)
@@ -185,7 +190,6 @@ class Peer:
             if connection in self._asked_for:
                 self._asked_for[connection] = ENDED
             del self._misplaced[connection]
-        return bool(self._misplaced)
 
     def _keep(self, connection: Connection, *, is_whole: bool) -> None:
         """Keep a connection for the next request, if it can take one."""

@@ -45,12 +45,14 @@ class Peers:
         """Close what leads to a node that is not the owner, once a second.
 
         A node that gives a shard away ends its answers itself, and is left a second for it. One
-        that is lost ends nothing, and whoever follows something there is to come again.
+        that is lost ends nothing, and whoever follows something there is to come again. Only when
+        nobody waits for it any more is a node dropped: closing it says that this one is stopping.
         """
         owners = self._owners()
         for place, peer in list(self._peers.items()):
             owned = [about for about, owner in owners.items() if owner == place]
-            if not peer.end_all_but(owned) and not owned:
+            peer.end_all_but(owned)
+            if peer.is_idle and not owned:
                 self._peers.pop(place).close()
         lost = {place: None for place in self._links if place not in owners.values()}
         for place in [each for each in lost if each in self._lost]:
