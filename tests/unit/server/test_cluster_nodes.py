@@ -20,7 +20,13 @@ from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.principal import NOBODY
 from evenmatch.server.cluster import direct_routing
 from evenmatch.server.cluster.ask_shards import Serve, whole_answer
-from evenmatch.server.cluster.direct_routing import DirectRouter, FrameResponder, _Whole, hand_in
+from evenmatch.server.cluster.direct_routing import (
+    DirectRouter,
+    FrameResponder,
+    LocalRoute,
+    _Whole,
+    hand_in,
+)
 from evenmatch.server.cluster.forwarding import FORWARDED
 from evenmatch.server.cluster.frames import AnswerFrame, RequestFrame
 from evenmatch.server.cluster.greetings import digest_of
@@ -44,6 +50,7 @@ from evenmatch.server.cluster.socket_relay import relay
 from evenmatch.server.cluster.tenants import Tenants
 from evenmatch.server.gamelift.routes import CHANGE, CHANGES, GameLiftRoute
 from evenmatch.server.http.app import App
+from evenmatch.server.http.direct_requests import DirectRequest
 from evenmatch.server.http.responses import (
     BodyTooLarge,
     InvalidRequest,
@@ -207,7 +214,7 @@ def test_direct_creates_take_bodies_up_to_the_most_that_any_game_takes() -> None
 
 
 def test_request_about_a_match_goes_past_asgi_here_and_in_a_frame_to_its_owner() -> None:
-    gate: Any = SimpleNamespace(way_of=lambda scope: gate)
+    gate: Any = SimpleNamespace(way_of=lambda scope: scope["path"].endswith("accept") or None)
     link: Any = SimpleNamespace(is_free=True)
     here = SimpleNamespace(present=SimpleNamespace(gate=gate))
     there, nowhere = SimpleNamespace(present=None), SimpleNamespace(present=None)
@@ -222,7 +229,8 @@ def test_request_about_a_match_goes_past_asgi_here_and_in_a_frame_to_its_owner()
         return router.way_of({"type": "http", "method": method, "path": path, "headers": []})
 
     # Who asks, the gate of the shard says; a create has its shard looked up first.
-    assert way("POST", "/v1/matches/s0-m1/accept") is gate
+    assert isinstance(way("POST", "/v1/matches/s0-m1/accept"), LocalRoute)
+    assert way("POST", "/v1/matches/s0-m1/cancel") is None
     assert way("POST", "/v1/matches/s1-m1/accept") is router
     assert way("PUT", "/v1/matches/s1-m1/assignment") is router
     assert way("GET", "/v1/matches/s1-m1/explain") is None
@@ -490,11 +498,18 @@ def no_game() -> Games:
     raise AssertionError
 
 
+CONNECTION: Any = SimpleNamespace(
+    transport=SimpleNamespace(is_closing=lambda: True), on_response_complete=lambda: None
+)
+"""A connection whose client has left."""
+
+
 class Takes:
     """A route past ASGI that takes ten bytes and fails by more than five."""
 
     body_bytes_max = 10
     advice = ""
+    stopwatch = staticmethod(lambda: 0.0)
 
     def __init__(self) -> None:
         self.taken: list[bytes] = []
@@ -542,6 +557,44 @@ def test_route_refuses_and_counts_what_came_in_a_frame_as_what_came_by_http() ->
     assert [type(each) for each in (*route.refused, *route.failed)] == [BodyTooLarge, RuntimeError]
     assert not hand_in(games_with(route, is_direct=False), scope, came(5))
     assert len(route.taken) == 1
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+@pytest.mark.parametrize("where", ["stays", "is back", "is away"])
+def test_request_goes_where_its_shard_is_when_its_body_is_whole(
+    where: str, shards: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere: list[bytes] = []
+
+    async def longer(self: Node, scope: Any, receive: Any, send: Any) -> None:
+        del self, scope
+        elsewhere.append((await receive())["body"])
+        await send_body(send, 200, b"")
+
+    monkeypatch.setattr(Node, "route", longer)
+    scope = {"type": "http", "method": "POST", "path": "/v1/matches/s0-m1/accept", "headers": []}
+
+    async def scene(running: Node) -> None:
+        seats: list[Any] = list(running._seats.values())
+        await until(lambda: all(each.present for each in seats), "the leases")
+        before, after = Takes(), Takes()
+        seats[0]._games.gate = games_with(before).gate
+        way = running.direct_gate.way_of(scope)
+        request = DirectRequest(CONNECTION, scope, keep_alive=True)
+        request.begin(way)
+        request.add(b"{")
+        if where != "stays":
+            seats[0]._games = PlayedGame() if where == "is back" else None
+        if where == "is back":
+            seats[0]._games.gate = games_with(after).gate
+        request.add(b"}")
+        request.complete()
+        await turns()
+        taken = {"stays": before.taken, "is back": after.taken, "is away": elsewhere}
+        assert taken.pop(where) == [b"{}"]
+        assert list(taken.values()) == [[], []]
+
+    with_node(scene, *(ServerSettings() for _ in range(shards)))
 
 
 def test_error_of_the_gate_is_the_answer_to_one_frame_and_is_logged(

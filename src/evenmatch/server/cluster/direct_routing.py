@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
 
 from evenmatch.errors import JournalUnavailable, MatchmakingError
-from evenmatch.server.auth.authenticate import Authenticator
 from evenmatch.server.auth.principal import NOBODY
 from evenmatch.server.cluster.ask_shards import whole_answer
 from evenmatch.server.cluster.forwarding import OWNER, UNKNOWN
@@ -37,7 +36,7 @@ from evenmatch.server.http.responses import (
     internal_problem,
     too_large,
 )
-from evenmatch.server.http.whole_requests import Reply, WholeRequest
+from evenmatch.server.http.whole_requests import DirectRoute, Reply, WholeRequest
 from evenmatch.server.runtime.clock import Clocks
 from evenmatch.server.runtime.games import Games
 from evenmatch.server.runtime.logs import log
@@ -90,7 +89,7 @@ class DirectRouter:
         self._creates = self if advice else DirectRouter(routes, body_bytes_max, ADVICE)
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def way_of(self, scope: Scope) -> DirectRouter | Authenticator | None:
+    def way_of(self, scope: Scope) -> DirectRouter | LocalRoute | None:
         """Return who lets a request in past ASGI; None if it has to go by it.
 
         Of a request about a ticket or match, that is the gate of its shard, if the shard is here.
@@ -101,7 +100,7 @@ class DirectRouter:
         if seat is None:
             return None
         if (games := seat.present) is not None:
-            return games.gate.way_of(scope)
+            return LocalRoute(self, seat, games).way_of(scope)
         is_framed = scope["method"] in FRAMED_METHODS and self._free_link(seat) is not None
         return self if is_framed else None
 
@@ -177,6 +176,91 @@ class DirectRouter:
             self._tasks,
             answer_by_asgi(self._routes.route, request.scope, request.body, request.reply),
         )
+
+
+class LocalRoute:
+    """What takes one request for a shard that is here when its head comes.
+
+    Its gate says at once who may send a body. The shard may have gone to another node by the time
+    at which that is whole: then the router takes the request as one that has just come.
+
+    Args:
+        router: Takes it then.
+        seat: Of the shard.
+        games: The game that is in the seat now.
+    """
+
+    __slots__ = ("_app", "_games", "_route", "_router", "_seat")
+    _app: App
+    _route: DirectRoute
+
+    def __init__(self, router: DirectRouter, seat: Seat, games: Games) -> None:
+        self._router = router
+        self._seat = seat
+        self._games = games
+
+    def way_of(self, scope: Scope) -> LocalRoute | None:
+        """Return this, or None if the request has to go by ASGI."""
+        return None if self._games.gate.way_of(scope) is None else self
+
+    def let_in(self, scope: Scope) -> LocalRoute:
+        """Name the caller of the request.
+
+        Raises:
+            MatchmakingError: They are turned away.
+        """
+        app = self._games.gate.let_in(scope)
+        assert isinstance(app, App)
+        self._app = app
+        return self
+
+    def direct(self, scope: Scope) -> LocalRoute:
+        """Find the route of the game.
+
+        Raises:
+            MatchmakingError: The request comes by a name that is not allowed.
+        """
+        self._route = self._app.direct(scope)
+        return self
+
+    @property
+    def body_bytes_max(self) -> int:
+        """Return how many bytes a body may have."""
+        return self._route.body_bytes_max
+
+    @property
+    def advice(self) -> str:
+        """Return what to do about a body that is too large."""
+        return self._route.advice
+
+    @property
+    def stopwatch(self) -> Callable[[], float]:
+        """Return the clock of the route."""
+        return self._route.stopwatch
+
+    def check(self, scope: Scope) -> None:
+        """Refuse the request before its body is here.
+
+        Raises:
+            MatchmakingError: Its caller may not do that, or its body is too large.
+        """
+        self._route.check(scope)
+
+    def refuse(self, request: WholeRequest, error: MatchmakingError) -> None:
+        """Answer the request with what is wrong with it."""
+        self._route.refuse(request, error)
+
+    def fail(self, request: WholeRequest, error: Exception) -> None:
+        """Answer the request, which met an unexpected error."""
+        self._route.fail(request, error)
+
+    def take(self, request: WholeRequest) -> None:
+        """Take the request, which is whole now."""
+        if self._seat.present is self._games:
+            self._route.take(request)
+        else:
+            request.began = self._router.stopwatch()
+            self._router.take(request)
 
 
 class _Whole(NamedTuple):

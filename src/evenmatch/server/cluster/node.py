@@ -18,8 +18,8 @@ from evenmatch.errors import ConfigError, JournalUnavailable, MatchmakingError
 from evenmatch.journals.base import Journal
 from evenmatch.model.queue import Queue
 from evenmatch.model.shards import ShardPart
-from evenmatch.server.auth.authenticate import LOOK_EVERY, Authenticator
-from evenmatch.server.cluster.direct_routing import DirectRouter, FrameResponder
+from evenmatch.server.auth.authenticate import LOOK_EVERY
+from evenmatch.server.cluster.direct_routing import DirectRouter, FrameResponder, LocalRoute
 from evenmatch.server.cluster.forwarding import FORWARDED, OWNER, NodeUnreached
 from evenmatch.server.cluster.frames import FrameLink, FrameServer
 from evenmatch.server.cluster.greetings import ESTRANGED, Greetings, digest_of
@@ -258,10 +258,11 @@ class Node:
         return [games for seat in self._seats.values() if (games := seat.present) is not None]
 
     @property
-    def direct_gate(self) -> Authenticator | DirectRouter:
-        """Return who lets requests in past ASGI."""
-        if len(self._seats) == 1 and (games := next(iter(self._seats.values())).present):
-            return games.gate
+    def direct_gate(self) -> LocalRoute | DirectRouter:
+        """Return who lets the next request in past ASGI."""
+        seat = next(iter(self._seats.values()))
+        if len(self._seats) == 1 and (games := seat.present) is not None:
+            return LocalRoute(self._front, seat, games)
         return self._front
 
     def frames(self, said: bytes) -> FrameServer | None:
