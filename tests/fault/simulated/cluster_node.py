@@ -21,10 +21,9 @@ from evenmatch.journals.base import Entry, StoredSnapshot, format_of
 from evenmatch.model.shards import shards_of
 from evenmatch.server.cluster.direct_routing import DirectRouter
 from evenmatch.server.cluster.identity import NodeIdentity, PeerNote
-from evenmatch.server.cluster.node import GamePlan
 from evenmatch.server.cluster.node import Node as ClusterServer
 from evenmatch.server.cluster.peer_calls import FINISH_PATH, NodeStatus
-from evenmatch.server.cluster.plans import _shard_plan
+from evenmatch.server.cluster.plans import GamePlan, _shard_plan
 from evenmatch.server.cluster.seat import SeatPlan
 from evenmatch.server.cluster.tenants import Tenants
 from evenmatch.server.http.responses import (

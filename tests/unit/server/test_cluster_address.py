@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
@@ -12,7 +13,8 @@ from evenmatch.journals.memory import MemoryJournal
 from evenmatch.server.cluster.node import Node
 from evenmatch.server.cluster.own_address import CHECK_EVERY, CHECKS
 from evenmatch.server.cluster.peer_calls import PeerAnswer
-from evenmatch.server.http.responses import encode
+from evenmatch.server.http.responses import encode, send_body
+from tests.unit.server.test_cluster import take
 from tests.unit.server.test_cluster_nodes import IDENTITY, asked, node, status_of, with_node
 from tests.waiting import turns, until
 
@@ -241,5 +243,36 @@ def test_request_waits_from_the_moment_in_which_a_shard_is_given_away() -> None:
             is_saved.set()
             assert await handing
             assert (await asking).body == b"c"
+
+    with_node(scene)
+
+
+def test_request_whose_shard_comes_here_while_its_body_is_read_is_answered_here() -> None:
+    async def scene(running: Node) -> None:
+        (seat,) = running._seats.values()
+        await until(lambda: seat.present is not None, "the lease")
+        answered: list[Any] = []
+
+        async def gate(scope: Any, receive: Any, send: Any) -> None:
+            answered.append(await receive())
+            await send_body(send, 200, b"here")
+
+        games = cast(Any, seat)._games
+        games.gate = gate
+        # Another node has it until half of the body has come.
+        cast(Any, seat)._games, seat.holder = None, "b/99@127.0.0.1:9"
+        parts = [b"{", b"}"]
+
+        async def receive() -> Any:
+            if len(parts) == 1:
+                cast(Any, seat)._games, seat.holder = games, IDENTITY.owner
+            return {"type": "http.request", "body": parts.pop(0), "more_body": bool(parts)}
+
+        messages: list[Any] = []
+        scope = {"type": "http", "method": "POST", "path": "/v1/tickets", "headers": []}
+        await running({**scope, "client": ("10.9.8.7", 5)}, receive, take(messages))
+        assert [each.get("body", each.get("status")) for each in messages] == [200, b"here"]
+        assert answered[0]["body"] == b"{}"
+        games.gate = SimpleNamespace(look=lambda: None)
 
     with_node(scene)

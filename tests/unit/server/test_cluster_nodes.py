@@ -32,7 +32,7 @@ from evenmatch.server.cluster.frames import AnswerFrame, RequestFrame
 from evenmatch.server.cluster.greetings import digest_of
 from evenmatch.server.cluster.handover import Handover
 from evenmatch.server.cluster.identity import NodeIdentity
-from evenmatch.server.cluster.node import GamePlan, Node
+from evenmatch.server.cluster.node import Node
 from evenmatch.server.cluster.node_metrics import NodeMetrics
 from evenmatch.server.cluster.peer_calls import (
     FINISH_PATH,
@@ -43,6 +43,7 @@ from evenmatch.server.cluster.peer_calls import (
     NodeStatus,
     PeerAnswer,
 )
+from evenmatch.server.cluster.plans import GamePlan
 from evenmatch.server.cluster.router import GameRouter
 from evenmatch.server.cluster.seat import Seat, SeatPlan, ShardDrain
 from evenmatch.server.cluster.sharded_sockets import ManySockets

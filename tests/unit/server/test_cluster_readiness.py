@@ -11,8 +11,9 @@ from evenmatch.errors import JournalUnavailable
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.shards import ShardPart
 from evenmatch.server.auth.accounts import Accounts
-from evenmatch.server.cluster.node import GamePlan, Node
+from evenmatch.server.cluster.node import Node
 from evenmatch.server.cluster.peer_calls import NodeStatus, PeerAnswer
+from evenmatch.server.cluster.plans import GamePlan
 from evenmatch.server.cluster.seat import Role, SeatPlan, SeatStatus, ShardDrain
 from evenmatch.server.cluster.tenants import Tenants
 from evenmatch.server.http.responses import encode

@@ -10,14 +10,9 @@ import asyncio
 import math
 from collections.abc import Sequence
 
-import msgspec
-
-from evenmatch.config.server import ServerSettings
 from evenmatch.engine.records import FORMAT
 from evenmatch.errors import ConfigError, JournalUnavailable, MatchmakingError
 from evenmatch.journals.base import Journal
-from evenmatch.model.queue import Queue
-from evenmatch.model.shards import ShardPart
 from evenmatch.server.auth.authenticate import LOOK_EVERY
 from evenmatch.server.cluster.direct_routing import DirectRouter, FrameResponder, LocalRoute
 from evenmatch.server.cluster.forwarding import FORWARDED, OWNER, NodeUnreached
@@ -35,8 +30,9 @@ from evenmatch.server.cluster.peer_calls import (
     NodeStatus,
 )
 from evenmatch.server.cluster.peers import Peers
+from evenmatch.server.cluster.plans import GamePlan
 from evenmatch.server.cluster.router import GameRouter
-from evenmatch.server.cluster.seat import Role, Seat, SeatPlan
+from evenmatch.server.cluster.seat import Role, Seat
 from evenmatch.server.cluster.socket_relay import relay
 from evenmatch.server.cluster.tenants import Tenants
 from evenmatch.server.cluster.upgrade import finish_upgrade
@@ -78,24 +74,6 @@ LEAVING_SECONDS = 60.0
 """A node that stops asks for no lease any more."""
 DRAINED_LOOKS = 2
 """Greetings for which a node with nothing left to do goes on, so that the others hear of it."""
-
-
-class GamePlan(msgspec.Struct, frozen=True):
-    """A game that nodes share.
-
-    Args:
-        tenant: Its name, where there are several.
-        shards: One seat for each.
-        parts: What each shard has, in the same order.
-        settings: Of the game.
-        queues: Of its CONFIG.
-    """
-
-    tenant: str
-    shards: tuple[SeatPlan, ...]
-    parts: tuple[ShardPart, ...]
-    settings: ServerSettings
-    queues: tuple[Queue, ...] = ()
 
 
 class Node:
@@ -500,7 +478,9 @@ class Node:
         Raises:
             JournalUnavailable: Nobody is known to answer, or whoever did is gone.
         """
-        if (games := await self._present(seat, _soon())) is not None:
+        # Until when it waits, all in all, from the first time that it is not answered.
+        until = _soon()
+        if (games := await self._present(seat, until)) is not None:
             await games.gate(scope, receive, send)
             return
         if scope["type"] == "websocket":
@@ -508,10 +488,17 @@ class Node:
             signed = self._identity.sign(client, seat.about).decode("latin-1")
             await relay(scope, receive, send, self._place_of(seat), signed)
             return
-        body = await read_body(scope, receive, self._most[seat.about])
-        # Until when it waits, all in all, from the first time that it is not answered.
-        tries, until = TRIES, math.inf
-        while tries > 0:
+        if self._identity.place_of(seat.holder) is not None:
+            # It has not waited yet.
+            until = math.inf
+        body, tries = await read_body(scope, receive, self._most[seat.about]), TRIES
+        while True:
+            # The shard may have come here while the body was read, or another node was asked.
+            if (games := await self._present(seat, min(until, _soon()))) is not None:
+                await games.gate(scope, replay_body(body, receive), send)
+                return
+            if not tries:
+                raise JournalUnavailable("the shard goes from node to node: try again in a second")
             holder, peer = seat.holder, self._peers.peer(self._place_of(seat))
             try:
                 other = await peer.answer(scope, receive, send, body, seat.about)
@@ -527,10 +514,6 @@ class Node:
                 if self._identity.place_of(other) is None:
                     await seat.settled(until)
                 seat.note(other)
-            if (games := await self._present(seat, until)) is not None:
-                await games.gate(scope, replay_body(body, receive), send)
-                return
-        raise JournalUnavailable("the shard goes from node to node: try again in a second")
 
     async def _present(self, seat: Seat, until: float) -> Games | None:
         """Return the game if this node answers, after a moment where nobody is known to do so."""

@@ -6,9 +6,10 @@ from functools import partial
 
 import msgspec
 
+from evenmatch.config.server import ServerSettings
 from evenmatch.journals.opening import open_journal
+from evenmatch.model.queue import Queue
 from evenmatch.model.shards import FIRST, ShardPart, shards_of
-from evenmatch.server.cluster.node import GamePlan
 from evenmatch.server.cluster.seat import SeatPlan
 from evenmatch.server.runtime.games import Game, Games
 from evenmatch.server.runtime.lease_keeping import Claim
@@ -16,6 +17,24 @@ from evenmatch.server.runtime.recovery import ShardPlan
 
 FOLDER = "shards"
 """Where a node keeps what belongs to a shard but the first one, below the data directory."""
+
+
+class GamePlan(msgspec.Struct, frozen=True):
+    """A game that nodes share.
+
+    Args:
+        tenant: Its name, where there are several.
+        shards: One seat for each.
+        parts: What each shard has, in the same order.
+        settings: Of the game.
+        queues: Of its CONFIG.
+    """
+
+    tenant: str
+    shards: tuple[SeatPlan, ...]
+    parts: tuple[ShardPart, ...]
+    settings: ServerSettings
+    queues: tuple[Queue, ...] = ()
 
 
 def cluster_plan(game: Game, owner: str, lease_seconds: float, *, snapshot_every: int) -> GamePlan:
