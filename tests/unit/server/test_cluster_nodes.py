@@ -754,6 +754,29 @@ def test_queues_by_other_rules_are_another_config() -> None:
     assert configured(Queue("duel", policy="window:limit=100")) != first
 
 
+def test_node_that_leaves_asks_for_no_shard_even_if_somebody_waits_for_it() -> None:
+    asks: list[str] = []
+
+    class Counted(MemoryJournal):
+        async def lease(self, shard: str, owner: str, ttl: float) -> int:
+            asks.append(owner)
+            return await super().lease(shard, owner, ttl)
+
+    async def scene(running: Node) -> None:
+        (seat,) = running._seats.values()
+        await until(lambda: seat.holder == "b/1@127.0.0.1:9", "who has the lease")
+        await running.leave()
+        asks.clear()
+        clock = asyncio.get_running_loop().time
+        assert not await seat.moved(seat.holder, clock() + 0.01)
+        await turns()
+        assert asks == []
+
+    journal = Counted()
+    asyncio.run(journal.lease("s0", "b/1@127.0.0.1:9", 60.0))
+    with_node(scene, journal=journal)
+
+
 def test_node_that_leaves_waits_for_a_hand_over_under_way() -> None:
     async def scene(running: Node) -> None:
         (seat,) = running._seats.values()

@@ -70,8 +70,6 @@ HOLD_SECONDS = 0.8
 """For how long a request waits while a shard goes from one node to another."""
 TRIES = 2
 """Nodes that a request is handed on to: the second one if the first names it."""
-LEAVING_SECONDS = 60.0
-"""A node that stops asks for no lease any more."""
 DRAINED_LOOKS = 2
 """Greetings for which a node with nothing left to do goes on, so that the others hear of it."""
 
@@ -191,9 +189,7 @@ class Node:
         )
 
     def _reluctance(self) -> float:
-        if self._is_leaving:
-            return LEAVING_SECONDS
-        if self._greetings.obstacle(self._held):
+        if self._is_leaving or self._greetings.obstacle(self._held):
             return math.inf
         return self._members.reluctance(self._held, total=len(self._seats))
 
