@@ -1,6 +1,7 @@
 """Frames between nodes: many requests over one connection, in any order of answers."""
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, cast
@@ -10,6 +11,7 @@ import pytest
 from evenmatch.server.cluster import frames, peers
 from evenmatch.server.cluster.frames import (
     MAGIC,
+    UNHEARD_SECONDS,
     WELCOME,
     AnswerFrame,
     FrameLink,
@@ -98,6 +100,17 @@ def test_answers_find_their_requests_in_whatever_order_they_come() -> None:
         assert each is not None
         assert (each.status, each.body) == (201, b"%d" % number * 2)
         assert each.headers == (None if each.number % 2 else [(b"a", b"b")])
+
+
+def test_either_end_notices_that_the_other_machine_is_gone() -> None:
+    async def scene(link: FrameLink, server: FrameServer) -> None:
+        for end in (link, server):
+            own = end._transport.get_extra_info("socket")
+            assert own.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+            unheard = own.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+            assert unheard == UNHEARD_SECONDS * 1_000
+
+    assert play(lambda ask, server: None, scene)
 
 
 def test_frame_larger_than_a_read_of_the_socket_comes_whole() -> None:

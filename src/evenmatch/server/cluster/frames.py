@@ -39,7 +39,7 @@ UNHEARD_SECONDS = 10
 def end_when_unheard(transport: asyncio.BaseTransport) -> None:
     """Let a connection end whose other side confirms nothing, and send small packets at once.
 
-    An owner whose machine went away must not look like one that is slow, or has nothing to tell.
+    A node whose machine went away must not look like one that is slow, or has nothing to tell.
     """
     own, tcp = transport.get_extra_info("socket"), socket.IPPROTO_TCP
     # Not every system has them all, and what stands in for a connection has no socket.
@@ -104,6 +104,7 @@ class _Frames(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport
+        end_when_unheard(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
@@ -202,7 +203,6 @@ class FrameLink(_Frames):
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 transport, _ = await link._loop.create_connection(lambda: link, *place)
-                end_when_unheard(transport)
                 transport.write(MAGIC + signed + b"\r\n\r\n")
                 if await link.opened:
                     return link
