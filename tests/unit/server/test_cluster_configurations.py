@@ -138,8 +138,14 @@ class PlayedShard:
         return 200, {"version": self.version, "dry_run": is_dry, **numbers, **lists}
 
 
-def put_to(shards: list[PlayedShard], *configs: Any, query: bytes) -> list[Any]:
-    """Send changes to a game of these shards at once; return each answer, or its error."""
+def put_to(
+    shards: list[PlayedShard], *configs: Any, query: bytes, near: int | None = None
+) -> list[Any]:
+    """Send changes to a game of these shards at once; return each answer, or its error.
+
+    The shard that is near hears of the first change sooner than of others, which are sooner
+    elsewhere.
+    """
     seats = {cast(Seat, object()): shard for shard in shards}
 
     async def serve(seat: Seat, scope: Scope, receive: Receive, send: Send) -> None:
@@ -151,6 +157,9 @@ def put_to(shards: list[PlayedShard], *configs: Any, query: bytes) -> list[Any]:
             await send_body(send, 200, encode({**state, "config": shard.config}))
             return
         body = await read_body(scope, receive, 1_000)
+        if near is not None:
+            is_first = msgspec.json.decode(body) == configs[0]
+            await turns(3 if is_first == (shard is shards[near]) else 9)
         query = dict(parse_qsl(scope["query_string"].decode()))
         status, told = shard.put(query, msgspec.json.decode(body))
         await send_body(send, status, encode(told))
@@ -185,6 +194,27 @@ def test_of_two_changes_of_one_version_of_several_shards_one_is_refused() -> Non
     assert 3 < refused.version <= 6
     seed = 1 if found[0] is made else 2
     assert [each.config["seed"] for each in shards] == [seed] * 3
+
+
+@pytest.mark.parametrize("near", [0, 1, 2])
+def test_of_two_changes_at_once_one_is_in_force_in_all_shards(near: int) -> None:
+    shards = [PlayedShard(), PlayedShard(), PlayedShard()]
+    found = put_to(shards, {"seed": 1}, {"seed": 2}, query=b"", near=near)
+    assert [status for status, _ in found] == [200, 200]
+    assert len({each.config["seed"] for each in shards}) == 1
+    assert {each.version for each in shards} == {3}
+
+
+def test_change_that_is_overtaken_again_and_again_is_refused() -> None:
+    class Busy(PlayedShard):
+        def put(self, query: dict[str, str], config: Any) -> tuple[int, Any]:
+            self.version += 1
+            return super().put(query, config)
+
+    shards = [PlayedShard(), Busy()]
+    (refused,) = put_to(shards, {"seed": 1}, query=b"")
+    assert isinstance(refused, StaleVersion)
+    assert shards[0].config == {"seed": 0}
 
 
 def test_change_of_a_version_is_done_where_a_shard_made_it_and_could_not_say_so(

@@ -4,8 +4,9 @@ A change is tried out by every shard before any of them takes it. A shard whose 
 the two is asked again until it has taken the change, or the client is told that some have and some
 have not; the same change again then brings the others after.
 
-The version of a game is the sum of those of its shards. Who wants a version gets it in each shard:
-one that has changed since refuses the change.
+The version of a game is the sum of those of its shards. A change is about the version that each
+shard had when it came: one that has changed since refuses it, so of two changes at once one is in
+force in all shards. Who has named the version is told so; any other change begins anew.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from evenmatch.server.operations.versions import GAMELIFT, changeable
 AGAIN_SECONDS = 0.5
 TRIES = 20
 """Ten seconds: longer than a lease by default."""
+CHANGES_MAX = 10
+"""How often a change begins anew that another one has overtaken."""
 UNAVAILABLE, CONFLICT = 503, 409
 SUMMED = ("version", "expired", "left", "overdue")
 """What of a change is the sum of what it did in each shard."""
@@ -36,7 +39,7 @@ SUMMED = ("version", "expired", "left", "overdue")
 
 @dataclass
 class _Change:
-    """A change of the configuration, with the version that it wants of each shard, if it does."""
+    """A change of the configuration, with the version of each shard that it is about."""
 
     scope: Scope
     body: bytes
@@ -97,27 +100,37 @@ class Configurations:
 
     async def _put(self, scope: Scope, body: bytes) -> WholeAnswer:
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
-        is_dry = query.get("dry_run", "0").lower() in ("1", "true")
         text = query.pop("if_version", None)
+        wanted = None if text is None else record_of(text, "if_version")
         change = _Change(scope, body, query)
-        if text is not None:
-            wanted = record_of(text, "if_version")
+        for _ in range(CHANGES_MAX):
             present = await self._present(scope, self._seats)
             if (bad := worst([each for _, each in present])) is not None:
                 return bad
             change.versions = {seat: answer.value()["version"] for seat, answer in present}
-            if (version := sum(change.versions.values())) != wanted:
-                raise _stale(version, wanted)
-        tried = await self._ask(self._seats, change, {**query, "dry_run": "1"})
-        done = dict(tried)
-        if not is_dry and worst(list(done.values())) is None:
-            done = await self._bring(change)
-        if change.versions and any(each.status == CONFLICT for each in done.values()):
-            present = await self._present(scope, self._seats)
-            if (bad := worst([each for _, each in present])) is not None:
-                return bad
-            raise _stale(sum(each.value()["version"] for _, each in present), wanted)
-        return _changes(list(done.values()))
+            version = sum(change.versions.values())
+            if wanted not in (None, version):
+                raise StaleVersion(
+                    f"version {version} of the configuration is in force, not {wanted}: look at "
+                    f"it with GET /v1/config and decide again",
+                    version=version,
+                )
+            done = await self._made(change)
+            if not any(each.status == CONFLICT for each in done.values()):
+                return _changes(list(done.values()))
+        raise StaleVersion(
+            "other changes of the configuration were faster, again and again: look at it with GET "
+            "/v1/config and decide again",
+            version=version,
+        )
+
+    async def _made(self, change: _Change) -> dict[Seat, WholeAnswer]:
+        """Try a change out in each shard, make it unless that is all, and return what they say."""
+        is_dry = change.query.get("dry_run", "0").lower() in ("1", "true")
+        tried = dict(await self._ask(self._seats, change, {**change.query, "dry_run": "1"}))
+        if is_dry or worst(list(tried.values())) is not None:
+            return tried
+        return await self._bring(change)
 
     async def _bring(self, change: _Change) -> dict[Seat, WholeAnswer]:
         """Bring a change into force in each shard, and return what each of them says.
@@ -129,9 +142,9 @@ class Configurations:
         unsure: dict[Seat, None] = {}
         for _ in range(TRIES):
             left = [seat for seat in self._seats if seat not in done]
-            # Of two changes that want the same version, each could win some shards if all were
-            # asked at once: the first shard decides between them.
-            asked = left[:1] if change.versions and not done else left
+            # Of two changes of the same version, each could win some shards if all were asked at
+            # once: the first shard decides between them.
+            asked = left if done else left[:1]
             told = dict(await self._ask(asked, change, change.query))
             for seat in [each for each in unsure if told[each].status == CONFLICT]:
                 told[seat] = await self._taken(seat, change, told[seat])
@@ -139,7 +152,7 @@ class Configurations:
                 seat for seat, answer in told.items() if answer.status == UNAVAILABLE
             )
             done |= {seat: answer for seat, answer in told.items() if seat not in unsure}
-            is_refused = bool(change.versions) and worst(list(done.values())) is not None
+            is_refused = worst(list(done.values())) is not None
             if is_refused or len(done) == len(self._seats):
                 return done
             if unsure:
@@ -177,20 +190,11 @@ class Configurations:
     async def _ask(
         self, seats: Sequence[Seat], change: _Change, query: Mapping[str, str]
     ) -> list[tuple[Seat, WholeAnswer]]:
-        queries = {}
-        for seat in seats:
-            version = change.versions.get(seat)
-            own = {} if version is None else {"if_version": str(version)}
-            queries[seat] = urlencode({**query, **own}).encode()
+        queries = {
+            seat: urlencode({**query, "if_version": str(change.versions[seat])}).encode()
+            for seat in seats
+        }
         return await ask_each_shard(self._serve, seats, change.scope, change.body, queries)
-
-
-def _stale(version: int, wanted: int) -> StaleVersion:
-    return StaleVersion(
-        f"version {version} of the configuration is in force, not {wanted}: look at it with GET "
-        f"/v1/config and decide again",
-        version=version,
-    )
 
 
 def _changes(answers: Sequence[WholeAnswer]) -> WholeAnswer:
