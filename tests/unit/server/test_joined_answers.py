@@ -5,9 +5,10 @@ import pytest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from evenmatch.errors import InvalidTicket
+from evenmatch.errors import AlreadyWaiting, InvalidTicket, MatchmakingError, Overloaded
 from evenmatch.server.cluster import joined_answers
 from evenmatch.server.cluster.joined_answers import SHARD_UP, WholeAnswer, well
+from evenmatch.server.http.responses import answer_of
 from evenmatch.server.views.metrics import CONTENT_TYPE
 from tests.unit.server.promql import scrape
 
@@ -141,3 +142,30 @@ def test_array_says_what_was_made_though_one_shard_turns_its_caller_away() -> No
         {"status": 201, "id": "s0-1"},
         {"status": 401, "error": "unauthenticated", "message": "why"},
     ]
+
+
+def refusing(error: MatchmakingError) -> WholeAnswer:
+    status, body, headers = answer_of(error)
+    return WholeAnswer(status, tuple(headers), body)
+
+
+def test_array_that_all_shards_send_away_comes_again_after_the_longest_wait() -> None:
+    found = [
+        ((number,), refusing(Overloaded("busy", seconds=seconds)))
+        for number, seconds in enumerate((2.0, 7.0, 3.0))
+    ]
+    joined = joined_answers.creates(found, {}, 3)
+    assert (joined.status, joined.value()["seconds"]) == (429, 7.0)
+    assert dict(joined.headers)[b"retry-after"] == b"7"
+
+
+def test_ticket_of_an_array_keeps_all_that_its_shard_said() -> None:
+    made = well([{"status": 201, "id": "s0-1"}])
+    refusal = AlreadyWaiting("it waits", where="/players/0", ticket="s1-7")
+    busy = Overloaded("busy", seconds=7.0)
+    found = [((0,), made), ((1,), refusing(refusal)), ((2,), refusing(busy))]
+    joined = joined_answers.creates(found, {}, 3)
+    assert joined.status == 200
+    _, second, third = joined.value()
+    assert (second["status"], second["where"], second["ticket"]) == (409, "/1/players/0", "s1-7")
+    assert (third["status"], third["seconds"]) == (429, 7.0)

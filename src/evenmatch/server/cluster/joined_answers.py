@@ -12,10 +12,11 @@ from evenmatch.errors import InvalidTicket
 from evenmatch.server.http.responses import JSON, encode, problem_of
 from evenmatch.server.views.alert_metrics import READY
 from evenmatch.server.views.metrics import CONTENT_TYPE
+from evenmatch.wire.tickets import ItemProblem
 
 WHERE = re.compile(r"\A/\d+")
 SAMPLE = re.compile(r"\A([A-Za-z_:][A-Za-z0-9_:]*)(\{)?")
-UNKNOWN, UNAVAILABLE = 404, 503
+UNKNOWN, TOO_MANY, UNAVAILABLE = 404, 429, 503
 SHARD_UP = "evenmatch_shard_up"
 SHARD_UP_ABOUT = (
     f"# HELP {SHARD_UP} 1 if the shard answers, 0 if it has no metrics here\n"
@@ -175,15 +176,19 @@ def creates(
 
     A shard that could not answer refuses each of its tickets as it would have refused one that
     came alone; the same request with the same key finds what the other shards have made of it.
-    A caller whom all of them turn away is told so for the whole array: nothing was made.
+    A caller whom all of them turn away, or send away for a while, is told so for the whole array:
+    nothing was made.
 
     Args:
         found: What each says, with the places of its tickets in the array.
         refused: Those that belong to no shard, by place.
         count: Tickets in the array.
     """
-    if found and all(each.status in TURNED_AWAY for _, each in found):
-        return found[0][1]
+    answers = [each for _, each in found]
+    if answers and all(each.status in TURNED_AWAY for each in answers):
+        return answers[0]
+    if answers and all(each.status == TOO_MANY for each in answers):
+        return max(answers, key=_wait_of)
     items: list[Any] = [None] * count
     for at, refusal in refused.items():
         status, problem = problem_of(refusal)
@@ -198,10 +203,15 @@ def creates(
         for number, at in enumerate(places):
             items[at] = told[number] if answer.is_well else _refused(told, answer.status)
             if where := items[at].get("where"):
-                items[at]["where"] = WHERE.sub(f"/{at}", where)
+                items[at]["where"] = f"/{at}{WHERE.sub('', where)}"
     return well(items)
 
 
 def _refused(problem: Mapping[str, Any], status: int) -> dict[str, Any]:
-    kept = {key: problem[key] for key in ("error", "message") if key in problem}
+    kept = {key: problem[key] for key in ItemProblem.__struct_fields__ if key in problem}
     return {"status": status, **kept}
+
+
+def _wait_of(answer: WholeAnswer) -> int:
+    """Return the seconds after which to ask again."""
+    return int(dict(answer.headers).get(b"retry-after", b"0"))
