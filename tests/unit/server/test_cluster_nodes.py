@@ -27,7 +27,7 @@ from evenmatch.server.cluster.direct_routing import (
     _Whole,
     hand_in,
 )
-from evenmatch.server.cluster.forwarding import FORWARDED
+from evenmatch.server.cluster.forwarding import FORWARDED, Peer
 from evenmatch.server.cluster.frames import AnswerFrame, RequestFrame
 from evenmatch.server.cluster.greetings import digest_of
 from evenmatch.server.cluster.handover import Handover
@@ -208,10 +208,40 @@ def test_direct_creates_take_bodies_up_to_the_most_that_any_game_takes() -> None
         assert running._front.body_bytes_max == 3_000_000
         most = [each._body_bytes_max for each in running._routers.values()]
         assert most == [500, 3_000_000]
-        # Outcomes may be larger than the tickets of a game.
-        assert list(running._most.values()) == [262_144, 3_000_000]
+        # Outcomes may be larger than the tickets of a game; a configuration goes the longer way.
+        assert list(running._most.values()) == [1_000_000, 3_000_000]
 
     with_node(scene, small, large)
+    with_node(only_outcomes_are_larger, small)
+
+
+async def only_outcomes_are_larger(running: Node) -> None:
+    assert running._front.body_bytes_max == 262_144
+
+
+@pytest.mark.parametrize(("method", "path"), [("PUT", "/v1/config"), ("POST", "/")])
+def test_node_hands_on_what_a_route_takes_though_tickets_are_smaller(
+    method: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handed_on: list[int] = []
+
+    async def answer(self: Peer, scope: Any, receive: Any, send: Any, *more: Any) -> str:
+        handed_on.append(len(more[0]))
+        await send_body(send, 200, b"")
+        return ""
+
+    monkeypatch.setattr(Peer, "answer", answer)
+    journal = MemoryJournal()
+    asyncio.run(journal.lease("s0", "b/1@127.0.0.1:9", 60.0))
+
+    async def scene(running: Node) -> None:
+        (seat,) = running._seats.values()
+        await until(lambda: bool(seat.holder), "who has the lease")
+        whole = await asked(running, path, method=method, body=b"x" * 1_000_000)
+        assert (whole.status, handed_on) == (200, [1_000_000])
+        assert (await asked(running, path, method=method, body=b"x" * 1_000_001)).status == 413
+
+    with_node(scene, ServerSettings(limits=ServerLimits(body_bytes_max=500)), journal=journal)
 
 
 def test_request_about_a_match_goes_past_asgi_here_and_in_a_frame_to_its_owner() -> None:

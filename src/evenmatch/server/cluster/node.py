@@ -10,10 +10,11 @@ import asyncio
 import math
 from collections.abc import Sequence
 
+from evenmatch.config.files import BYTES_MAX as CONFIG_BYTES_MAX
 from evenmatch.engine.records import FORMAT
 from evenmatch.errors import ConfigError, JournalUnavailable, MatchmakingError
 from evenmatch.journals.base import Journal
-from evenmatch.server.auth.authenticate import LOOK_EVERY
+from evenmatch.server.auth.authenticate import LOOK_EVERY, SIGNED_BYTES_MAX
 from evenmatch.server.cluster.direct_routing import DirectRouter, FrameResponder, LocalRoute
 from evenmatch.server.cluster.forwarding import FORWARDED, OWNER, NodeUnreached
 from evenmatch.server.cluster.frames import FrameLink, FrameServer
@@ -36,6 +37,7 @@ from evenmatch.server.cluster.seat import Role, Seat
 from evenmatch.server.cluster.socket_relay import relay
 from evenmatch.server.cluster.tenants import Tenants
 from evenmatch.server.cluster.upgrade import finish_upgrade
+from evenmatch.server.gamelift.routes import BYTES_MAX as GAMELIFT_BYTES_MAX
 from evenmatch.server.http.match_inputs import REPORT_BYTES_MAX
 from evenmatch.server.http.responses import (
     Asgi,
@@ -66,6 +68,10 @@ LEASE_LOST = (
     "a second"
 )
 HEALTH_PATH, READY_PATH = "/healthz", "/readyz"
+ROUTE_BYTES_MAX = max(REPORT_BYTES_MAX, CONFIG_BYTES_MAX, GAMELIFT_BYTES_MAX, SIGNED_BYTES_MAX)
+"""Bytes of a body that some route takes whatever the limit of a game's tickets is.
+
+The route that answers has a limit of its own: this one only keeps memory."""
 HOLD_SECONDS = 0.8
 """For how long a request waits while a shard goes from one node to another."""
 TRIES = 2
@@ -94,8 +100,7 @@ class Node:
             seats = [Seat(each, self._reluctance, self._look) for each in game.shards]
             self._seats |= {seat.about: seat for seat in seats}
             most = game.settings.limits.body_bytes_max
-            # The route that answers has a limit of its own: this one only keeps memory.
-            self._most |= {seat.about: max(most, REPORT_BYTES_MAX) for seat in seats}
+            self._most |= {seat.about: max(most, ROUTE_BYTES_MAX) for seat in seats}
             self._journals += [each.journal for each in game.shards]
             metrics = NodeMetrics(identity.name, self._figures)
             self._routers[game.tenant] = GameRouter(seats, game.parts, self.serve, most, metrics)
@@ -108,7 +113,8 @@ class Node:
         self._handover = Handover(identity, self._seats, self._greetings)
         self._peers = Peers(identity, lambda: self._owners)
         self._servers: dict[FrameServer, None] = {}
-        self._front = DirectRouter(self, max(self._most.values()))
+        limits = [game.settings.limits.body_bytes_max for game in games]
+        self._front = DirectRouter(self, max(REPORT_BYTES_MAX, *limits))
         self._frame_owner = FrameResponder(self._seats.get, self._answer_frame)
         self._ended = asyncio.Event()
         self._is_leaving = self._is_told_to_drain = False
