@@ -907,10 +907,15 @@ def test_node_refuses_a_stranger_with_a_code_and_tells_of_it_once(
     stranger = NodeIdentity("b", "127.0.0.1:2", b"another secret of a cluster", "00")
 
     async def scene(running: Node) -> None:
+        # Any client may send such a header.
+        for nonsense in (b"x", b"", b"a b c 1 d", b"\xff" * 300):
+            assert (await asked(running, "/v1/queues", signed=nonsense)).status == 503
+        assert told.getvalue().count("other_node_refused") == 0
         signed = stranger.sign("0", stranger.owner, purpose="nodes")
         answer = await asked(running, STATUS_PATH, signed=signed)
         # Two that have nothing must not keep each other from taking part.
         assert (answer.status, answer.value()["error"]) == (503, "unavailable")
+        assert told.getvalue().count("other_node_refused") == 1
         (seat,) = running._seats.values()
         await until(lambda: seat.present is not None, "the lease")
         for _ in range(3):

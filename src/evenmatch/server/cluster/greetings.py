@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 import evenmatch
-from evenmatch.server.cluster.identity import NodeIdentity, name_of
+from evenmatch.server.cluster.identity import NodeIdentity, has_form_of_note, name_of
 from evenmatch.server.cluster.members import Members
 from evenmatch.server.cluster.own_address import OwnAddress
 from evenmatch.server.cluster.peer_calls import (
@@ -130,10 +130,13 @@ class Greetings:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def tell_of_stranger(self, client: str) -> None:
-        """Say that this node refuses what another one signed; not too often."""
+    def tell_of_stranger(self, signed: bytes, client: str) -> None:
+        """Say that this node refuses what another one signed; not too often.
+
+        Any client can send the header, and no operator is to look for a node that there is not.
+        """
         now = asyncio.get_running_loop().time()
-        if now - self._told_at >= TELL_AGAIN_SECONDS:
+        if has_form_of_note(signed) and now - self._told_at >= TELL_AGAIN_SECONDS:
             self._told_at = now
             log.warning(
                 "other_node_refused",

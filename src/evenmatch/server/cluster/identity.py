@@ -17,6 +17,7 @@ from evenmatch.errors import ConfigError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 ADDRESS = re.compile(r"(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]{1,253}):([0-9]{1,5})")
+NOTE = re.compile(NAME.pattern.encode() + rb" [^ ]* [^ ]* [0-9]+ [0-9a-f]{64}")
 KEY_BYTES = (16, 4096)
 """Bytes of the shared secret, at least and at most."""
 LEASE_SECONDS = 5.0
@@ -161,6 +162,15 @@ def name_of(owner: str) -> str:
     'eu-1'
     """
     return owner.partition("/")[0]
+
+
+def has_form_of_note(signed: bytes) -> bool:
+    """Return whether a node of some cluster may have signed this.
+
+    >>> has_form_of_note(b"x"), has_form_of_note(b"a 10.9.8.7 /s0 1790000000 " + b"0" * 64)
+    (False, True)
+    """
+    return NOTE.fullmatch(signed) is not None
 
 
 def _digest(key: bytes, purpose: Purpose, said: str) -> str:

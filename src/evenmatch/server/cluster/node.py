@@ -406,7 +406,7 @@ class Node:
         note = None if signed is None else self._identity.note_of(signed, purpose=purpose)
         if signed is not None and note is None:
             # Nodes that do not know each other would hand it on for ever.
-            self._greetings.tell_of_stranger(str((scope.get("client") or ("",))[0]))
+            self._greetings.tell_of_stranger(signed, str((scope.get("client") or ("",))[0]))
             if is_for_nodes and scope["type"] == "http":
                 # One that has nothing keeps nobody from taking part.
                 code = OTHER_CLUSTER if self._held else "unavailable"
