@@ -1,6 +1,7 @@
 """The stream of many tickets, without a socket: what it says, what it refuses, whom it cuts."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -25,6 +26,7 @@ class Socket:
         self.sent: list[Message] = []
         self.breaks: Exception | None = None
         self.breaks_at = "websocket.send"
+        self.delay: Callable[[], Awaitable[None]] | None = None
         self._heard = asyncio.Event()
         scope = {
             "type": "websocket", "path": path, "raw_path": path.encode(),
@@ -37,6 +39,8 @@ class Socket:
     async def _send(self, message: Message) -> None:
         if self.breaks is not None and message["type"] == self.breaks_at:
             raise self.breaks
+        if self.delay is not None and message["type"] == "websocket.send":
+            await self.delay()
         self.sent.append(message)
         self._heard.set()
         if message["type"] == "websocket.close":
@@ -221,6 +225,38 @@ def test_client_that_does_not_read_is_cut(monkeypatch: pytest.MonkeyPatch) -> No
         await parts.runtime.stop()
 
     play(scene)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "is_cut"), [(sockets.SEND_SECONDS - 2.0, False), (sockets.SEND_SECONDS + 1.0, True)]
+)
+def test_client_that_reads_slowly_is_cut_by_one_event_and_not_by_many(
+    seconds: float, is_cut: bool
+) -> None:
+    async def scene() -> None:
+        loop, away = asyncio.get_running_loop(), 0.0
+        clock = loop.time
+        loop.time = lambda: clock() + away  # type: ignore[method-assign]
+
+        async def delay() -> None:
+            nonlocal away
+            away += seconds
+            await turns()
+
+        parts = await started(QUIET)
+        ids = await waiting(parts, *"abcd", queue="quiet")
+        socket = Socket(parts)
+        socket.delay = delay
+        socket.say(follow=ids)
+        # After the acceptance, or the end of it all.
+        await until(lambda: socket.task.done() or len(socket.sent) > len(ids))
+        socket.leave()
+        await socket.task
+        assert (socket.sent[-1] == {"type": "websocket.close", "code": sockets.CUT}) == is_cut
+        await parts.runtime.stop()
+
+    # `play` has a bound by the clock that goes faster here.
+    asyncio.run(scene())
 
 
 def test_streams_end_when_the_server_stops() -> None:
