@@ -35,6 +35,7 @@ MatchmakingError
     |-- SequenceGap                    the batch does not follow the journal's last record
     |-- JournalCorrupt                 a stored record has a wrong checksum or order
     `-- JournalUnavailable             the storage is locked, full or unreadable
+        `-- ShardFailed                an unexpected error; the shard is being rebuilt
 """
 
 from __future__ import annotations
@@ -291,6 +292,10 @@ class JournalCorrupt(JournalError):
 
 class JournalUnavailable(JournalError):
     """The storage is locked, full or unreadable; nothing of the batch was stored."""
+
+
+class ShardFailed(JournalUnavailable):
+    """An unexpected error has ended a shard, which is rebuilt from its journal."""
 
 
 OTHER_NAMES = {"winner": "ranks", "winners": "ranks", "result": "ranks", "scores": "points"}

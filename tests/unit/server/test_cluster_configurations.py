@@ -15,8 +15,11 @@ from evenmatch.errors import ConfigError, MatchmakingError, StaleVersion
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.queue import Queue
 from evenmatch.model.shards import shards_of
+from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.cluster import configurations
 from evenmatch.server.cluster.configurations import Configurations
+from evenmatch.server.cluster.greetings import digest_of
+from evenmatch.server.cluster.plans import GamePlan, cluster_plan
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.http.responses import (
     InvalidRequest,
@@ -31,7 +34,7 @@ from evenmatch.server.http.responses import (
 )
 from evenmatch.server.operations import versions
 from evenmatch.server.operations.versions import changeable, read_anew
-from evenmatch.server.runtime.games import Games, game
+from evenmatch.server.runtime.games import Game, Games, game
 from evenmatch.server.runtime.recovery import ShardPlan
 from tests.waiting import turns
 
@@ -99,6 +102,25 @@ def test_config_that_cannot_be_used_at_a_take_over_changes_nothing(
     monkeypatch.setattr(versions, "log", log)
     assert read_anew(plan) == plan
     assert said == ["config_not_read_anew"]
+
+
+def test_digest_of_a_node_is_of_the_config_that_it_has_read_last(tmp_path: Path) -> None:
+    file = tmp_path / "duel.toml"
+
+    def planned() -> GamePlan:
+        plan = msgspec.structs.replace(plan_of(file), journal="nats://127.0.0.1:1")
+        game = Game(plan, Accounts(plan.settings))
+        return cluster_plan(game, "a/1@h:1", 5.0, snapshot_every=100)
+
+    file.write_text(CONFIG)
+    one = planned()
+    file.write_text(WIDER)
+    # As long as nobody says so, the file is not read.
+    assert digest_of([one]) != digest_of([planned()])
+    again = one.read_anew()
+    assert digest_of([again]) == digest_of([planned()])
+    file.write_text("[[queue")
+    assert digest_of([again.read_anew()]) == digest_of([again])
 
 
 def test_queue_for_which_nodes_know_no_shard_is_refused_in_a_change() -> None:

@@ -80,7 +80,7 @@ def test_nodes_that_are_alive_or_unlike_are_counted(monkeypatch: pytest.MonkeyPa
         greetings._hear(status_of("b", configured=greetings.configured), 0)
         both = await shard.scrape()
         assert (both["evenmatch_nodes"], both["evenmatch_nodes_unlike"]) == ({own: 2.0}, {own: 0.0})
-        greetings._hear(status_of("b", configured=digest_of("another")), 0)
+        greetings._hear(status_of("b", configured=digest_of([])), 0)
         unlike = await shard.scrape()
         assert unlike["evenmatch_nodes_unlike"] == {own: 1.0}
         now[0] = 10.0

@@ -784,6 +784,18 @@ def test_queues_by_other_rules_are_another_config() -> None:
     assert configured(Queue("duel", policy="window:limit=100")) != first
 
 
+def test_node_that_reads_its_files_anew_says_what_they_say_now() -> None:
+    async def scene(running: Node) -> None:
+        before = running._greetings.configured
+        (plan,) = running._games
+        other = msgspec.structs.replace(plan, queues=(Queue("duel", policy="window:limit=9"),))
+        running._games = [other]
+        await running.reload()
+        assert running.status.configured == digest_of([other]) != before
+
+    with_node(scene)
+
+
 def test_node_that_leaves_asks_for_no_shard_even_if_somebody_waits_for_it() -> None:
     asks: list[str] = []
 
@@ -931,7 +943,7 @@ def test_node_refuses_a_stranger_with_a_code_and_tells_of_it_once(
 
 @pytest.mark.parametrize(
     ("configured", "count"),
-    [(digest_of("another"), 1), ("0.0.1:abc", 0), ("", 0), (None, 0)],
+    [(digest_of([]), 1), ("0.0.1:abc", 0), ("", 0), (None, 0)],
 )
 def test_node_of_another_config_is_named_once(
     configured: str | None, count: int, monkeypatch: pytest.MonkeyPatch

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import json
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any, cast
@@ -12,6 +13,7 @@ import structlog
 from evenmatch.engine.records import FORMAT
 from evenmatch.errors import ConfigError, JournalUnavailable, MatchmakingError
 from evenmatch.journals.memory import MemoryJournal
+from evenmatch.server.cluster.identity import name_of
 from evenmatch.server.cluster.seat import (
     AGAIN_SECONDS,
     UNFIT_SECONDS_MAX,
@@ -22,7 +24,7 @@ from evenmatch.server.cluster.seat import (
     ShardDrain,
 )
 from evenmatch.server.runtime.games import Games
-from evenmatch.server.runtime.lease_keeping import Claim
+from evenmatch.server.runtime.lease_keeping import RELEASED, Claim
 from evenmatch.server.runtime.logs import log
 from tests.waiting import turns, until
 
@@ -41,7 +43,9 @@ class PlayedGame:
     def __init__(
         self, error: MatchmakingError | None = None, stuck: Exception | None = None
     ) -> None:
-        runtime = SimpleNamespace(lease=(1, LEASE), unready=None, format=FORMAT, refusal=None)
+        runtime = SimpleNamespace(
+            lease=(1, LEASE), unready=None, format=FORMAT, refusal=None, is_cut_off=False
+        )
         self.services = (SimpleNamespace(runtime=runtime),)
         self.gate = SimpleNamespace(is_keyed=False, look=lambda: None)
         self.may_answer = True
@@ -106,6 +110,46 @@ def with_seat(
             await asyncio.gather(life, return_exceptions=True)
 
     asyncio.run(main())
+
+
+def test_log_names_who_gave_the_shard_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = io.StringIO()
+    monkeypatch.setattr(log, "_logger", structlog.PrintLogger(told))
+
+    async def main() -> None:
+        journal = MemoryJournal()
+        await journal.lease("s0", OTHER, 60.0)
+        start = cast(Callable[[], Games], PlayedGame)
+        seat = Seat(SeatPlan("", Claim("s0", OWNER, LEASE), journal, start), lambda: 0.0, no_look)
+        life = asyncio.create_task(seat.live())
+        try:
+            await until(lambda: seat.holder == OTHER, "who has the lease")
+            seat.expect()
+            await journal.lease("s0", OTHER, RELEASED)
+            await until(lambda: seat.present is not None, "the lease")
+        finally:
+            life.cancel()
+            await asyncio.gather(life, return_exceptions=True)
+
+    asyncio.run(main())
+    (line,) = [each for each in told.getvalue().splitlines() if '"node_answers"' in each]
+    assert json.loads(line)["before"] == name_of(OTHER)
+
+
+def no_look() -> None:
+    pass
+
+
+def test_shard_whose_journal_does_not_answer_is_cut_off() -> None:
+    async def scene(seat: Seat, journal: MemoryJournal, _: Any) -> None:
+        del journal
+        await until(lambda: seat.present is not None, "the lease")
+        runtime = cast(Any, seat.games).services[0].runtime
+        assert not seat.is_cut_off
+        runtime.is_cut_off = True
+        assert seat.is_cut_off
+
+    with_seat(PlayedGame, scene)
 
 
 def test_node_that_cannot_recover_leaves_the_shard_to_others() -> None:

@@ -213,14 +213,17 @@ def test_failed_append_answers_503_and_the_shard_comes_back(
         runtime = Runtime(PLAN, journal)
         await runtime.start()
         await enqueue(runtime, "ada")
+        assert not runtime.is_cut_off
         journal.error = JournalUnavailable("the disk is full")
         with pytest.raises(JournalUnavailable):
             await enqueue(runtime, "bob")
         assert runtime.unready
+        assert runtime.is_cut_off
         with pytest.raises(JournalUnavailable, match="not ready"):
             await enqueue(runtime, "cy")
         journal.error = None
         await until(lambda: runtime.unready is None)
+        assert not runtime.is_cut_off
         assert list(runtime.engine.tables.waiting) == ["s0-1"]
         assert await enqueue(runtime, "dan") == ["s0-2"]
         await runtime.stop()

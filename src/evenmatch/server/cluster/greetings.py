@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -26,6 +27,7 @@ from evenmatch.server.cluster.peer_calls import (
     NodeStatus,
     answer_of_node,
 )
+from evenmatch.server.cluster.plans import GamePlan
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.server.runtime.logs import log
 from evenmatch.wire.tickets import Problem
@@ -42,14 +44,13 @@ TELL_AGAIN_SECONDS = 60.0
 """Seconds before the log tells again of nodes that this one refuses."""
 
 
-def digest_of(configuration: object) -> str:
-    """Return what tells two configurations apart, as far as one version can compare them.
-
-    >>> one, other = digest_of([{"clock_speed": 1.0}]), digest_of([{"clock_speed": 2.0}])
-    >>> one == other, one.partition(":")[0] == other.partition(":")[0]
-    (False, True)
-    """
-    text = msgspec.json.encode(configuration, order="deterministic")
+def digest_of(games: Sequence[GamePlan]) -> str:
+    """Return what tells two configurations apart, as far as one version can compare them."""
+    runs = [
+        (game.tenant, game.parts, game.settings, sorted(game.queues, key=attrgetter("name")))
+        for game in games
+    ]
+    text = msgspec.json.encode(runs, order="deterministic")
     return f"{evenmatch.__version__}:{sha256(text).hexdigest()[:16]}"
 
 

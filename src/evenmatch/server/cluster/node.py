@@ -106,9 +106,9 @@ class Node:
             self._routers[game.tenant] = GameRouter(seats, game.parts, self.serve, most, metrics)
         origins = (origin for game in games for origin in game.settings.origins)
         self.origins = tuple(dict.fromkeys(origins))
-        runs = [(game.tenant, game.parts, game.settings, game.queues) for game in games]
+        self._games = list(games)
         self._lease_seconds = games[0].shards[0].claim.seconds
-        self._greetings = Greetings(identity, self._seats, digest_of(runs), self._lease_seconds)
+        self._greetings = Greetings(identity, self._seats, digest_of(games), self._lease_seconds)
         self._members = self._greetings.members
         self._handover = Handover(identity, self._seats, self._greetings)
         self._peers = Peers(identity, lambda: self._owners)
@@ -323,6 +323,8 @@ class Node:
             seat.trust()
         for games in self._running:
             await games.reload()
+        self._games = [await asyncio.to_thread(each.read_anew) for each in self._games]
+        self._greetings.configured = digest_of(self._games)
 
     def drain(self) -> None:
         """Take no new tickets, and end when no ticket waits any more."""

@@ -11,6 +11,7 @@ from evenmatch.journals.opening import open_journal
 from evenmatch.model.queue import Queue
 from evenmatch.model.shards import FIRST, ShardPart, shards_of
 from evenmatch.server.cluster.seat import SeatPlan
+from evenmatch.server.operations.versions import read_anew
 from evenmatch.server.runtime.games import Game, Games
 from evenmatch.server.runtime.lease_keeping import Claim
 from evenmatch.server.runtime.recovery import ShardPlan
@@ -28,6 +29,7 @@ class GamePlan(msgspec.Struct, frozen=True):
         parts: What each shard has, in the same order.
         settings: Of the game.
         queues: Of its CONFIG.
+        plans: What runs in each seat.
     """
 
     tenant: str
@@ -35,6 +37,15 @@ class GamePlan(msgspec.Struct, frozen=True):
     parts: tuple[ShardPart, ...]
     settings: ServerSettings
     queues: tuple[Queue, ...] = ()
+    plans: tuple[ShardPlan, ...] = ()
+
+    def read_anew(self) -> GamePlan:
+        """Return it with the queues of CONFIG as it reads now; a wrong file changes none."""
+        plans = tuple([read_anew(each) for each in self.plans])
+        found = {queue.name: queue for plan in plans for queue in plan.queues}
+        return msgspec.structs.replace(
+            self, plans=plans, queues=tuple(found.values()) or self.queues
+        )
 
 
 def cluster_plan(game: Game, owner: str, lease_seconds: float, *, snapshot_every: int) -> GamePlan:
@@ -48,17 +59,19 @@ def cluster_plan(game: Game, owner: str, lease_seconds: float, *, snapshot_every
     """
     layout = shards_of(game.plan.queues)
     journal = open_journal(game.plan.journal, game=game.name)
-    seats = []
+    seats, plans = [], []
     for part in layout:
         plan = _shard_plan(game.plan, part, layout)
         plan = msgspec.structs.replace(
             plan, owner=owner, lease_seconds=lease_seconds, keeps_format=True
         )
+        plans.append(plan)
         one = msgspec.structs.replace(game, plan=plan)
         claim = Claim(part.name, owner, lease_seconds)
         start = partial(Games, [one], snapshot_every=snapshot_every)
         seats.append(SeatPlan(game.name, claim, journal, start))
-    return GamePlan(game.name, tuple(seats), layout, game.plan.settings, game.plan.queues)
+    settings, queues = game.plan.settings, game.plan.queues
+    return GamePlan(game.name, tuple(seats), layout, settings, queues, tuple(plans))
 
 
 def _shard_plan(plan: ShardPlan, part: ShardPart, layout: tuple[ShardPart, ...]) -> ShardPlan:

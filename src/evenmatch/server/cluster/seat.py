@@ -139,6 +139,8 @@ class Seat:
         self._ask_now = asyncio.Event()
         # The game while another node answers for it; it reads along.
         self._standby: Games | None = None
+        # Who gives the shard to this node, or did so last.
+        self._given_by = ""
         # How many wait to know who has the shard.
         self._waiting = 0
         self._follow_now = asyncio.Event()
@@ -310,7 +312,8 @@ class Seat:
                 following.cancel()
                 await asyncio.gather(following, return_exceptions=True)
             self._is_recovering = True
-            before, self.holder = self.holder, self.claim.owner
+            given = self._given_by if self.holder == self.claim.owner else self.holder
+            before, self.holder = given, self.claim.owner
             self._owner_known.clear()
             try:
                 self._look()
@@ -474,7 +477,8 @@ class Seat:
         if self._games is not None or self._is_recovering or not self.may_be_given:
             return
         # Whoever asks for the shard meanwhile waits here for it, and is not sent back.
-        self.holder = self.claim.owner
+        if self.holder != self.claim.owner:
+            self._given_by, self.holder = self.holder, self.claim.owner
         self._owner_known.clear()
         self._hurry_until = asyncio.get_running_loop().time() + SOON_SECONDS
         self._quiet_until = -1.0
@@ -514,7 +518,8 @@ class Seat:
     @property
     def is_cut_off(self) -> bool:
         """Return whether the journal did not answer when this node asked it last."""
-        return self._outage_told_at is not None or self._refusal == LEASE_OVER
+        is_stuck = self._games is not None and self._games.services[0].runtime.is_cut_off
+        return self._outage_told_at is not None or self._refusal == LEASE_OVER or is_stuck
 
     @property
     def was_away(self) -> bool:

@@ -28,6 +28,7 @@ from evenmatch.errors import (
     JournalUnavailable,
     MatchmakingError,
     NotSupported,
+    ShardFailed,
     StaleOwner,
 )
 from evenmatch.journals.base import Journal
@@ -112,7 +113,7 @@ class Runtime(CallbackPort):
         self.clocks = clocks = clocks or Clocks()
         self.wall = clocks.wall
         self.failure: str | None = "starting"
-        self.draining = False
+        self.is_cut_off = self.draining = False
         self.given_up = asyncio.Event()
         self.shard: Shard
         self.clock = self._clock_at(0.0)
@@ -449,9 +450,7 @@ class Runtime(CallbackPort):
         The engine may have stopped half-way, so only the journal knows what is true.
         """
         log.error("engine_failed", shard=self.plan.shard, error=repr(error), exc_info=error)
-        self._crashed = JournalUnavailable(
-            "the server has failed and is rebuilding its state; try again"
-        )
+        self._crashed = ShardFailed("the server has failed and is rebuilding its state; try again")
         self.failure = str(self._crashed)
         self._snapshots.drop()
         self._idle.clear()
@@ -547,7 +546,7 @@ class Runtime(CallbackPort):
         self.timings.begin(recovered.engine)
         for listener in self.listeners:
             listener.reset(recovered.engine)
-        self.failure = None
+        self.failure, self.is_cut_off = None, False
         self._idle.set()
         # Nobody who was asked for acceptance pays for the time that the server was away, nor for
         # that which their clients take to come back.
@@ -565,9 +564,14 @@ class Runtime(CallbackPort):
         self._idle.clear()
         self._work.set()
 
+    def _stand_still(self, error: JournalError) -> None:
+        """Answer nobody, because of an error."""
+        self.failure = str(error)
+        self.is_cut_off = isinstance(error, JournalUnavailable) and type(error) is not ShardFailed
+
     async def _fall_back(self, error: JournalError) -> None:
         """Answer everyone who waits with a 503, and rebuild the shard or give it up."""
-        self.failure = str(error)
+        self._stand_still(error)
         self._timer.disarm()
         consequence = "requests are answered with 503"
         log.error("shard_failed", shard=self.plan.shard, error=str(error), consequence=consequence)
@@ -583,7 +587,7 @@ class Runtime(CallbackPort):
                 await self._rebuild()
             except JournalError as again:
                 error = again
-                self.failure = str(again)
+                self._stand_still(again)
             except Exception as again:  # noqa: BLE001
                 error = self.give_up_shard(again)
             else:
@@ -594,6 +598,3 @@ class Runtime(CallbackPort):
         log.error("shard_given_up", shard=self.plan.shard, error=str(error))
         self.given_up.set()
         await asyncio.Event().wait()
-
-
-# The policies that broke their contract, in the log: each once, and where in its code.
