@@ -17,9 +17,9 @@ from evenmatch.engine.state.encounters import (
 from evenmatch.engine.state.state import Tables
 from evenmatch.errors import InvalidTicket
 from evenmatch.model.events import Refused
-from evenmatch.model.inputs import Advance, Configure, Enqueue, Open
+from evenmatch.model.inputs import Accept, Advance, Configure, Enqueue, Open
 from evenmatch.model.match import Match
-from evenmatch.model.queue import Criterion, Handicap, Queue
+from evenmatch.model.queue import Criterion, Handicap, Queue, ReadyCheck
 from evenmatch.model.ticket import NewTicket, Ticket
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, player, queue
@@ -205,6 +205,21 @@ def test_matches_of_queues_that_do_not_ask_are_not_noted() -> None:
 
     assert made.until(1.0) == [(0.0, "ab"), (1.0, "ab")]
     assert made.engine.tables.met == {"default": {"a": {"b": 1.0}, "b": {"a": 1.0}}}
+
+
+def test_match_is_made_though_its_queue_has_moved_to_another_group_during_the_check() -> None:
+    asking = queue("again", rules=(redraw_rule(3, every=10.0),))
+    first = msgspec.structs.replace(asking, accept=ReadyCheck(seconds=15.0))
+    made = world(first, queue("other"))
+    made.enter("a", 0.0)
+    made.enter("b", 0.0)
+    made.engine.step(Configure(1.0, (queue("other"),)))
+    moved = msgspec.structs.replace(first, group="elsewhere")
+    made.engine.step(Configure(2.0, (moved, queue("other"))))
+    for ticket_id in ("s0-1", "s0-2"):
+        made.engine.step(Accept(3.0, "s0-m1", ticket_id))
+
+    assert made.until(4.0) == [(3.0, "ab")]
 
 
 def test_ticket_carries_what_was_known_when_it_was_accepted() -> None:

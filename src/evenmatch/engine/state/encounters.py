@@ -309,7 +309,8 @@ def note_meetings(
         meetings: What is known so far; it is changed.
         match: The match.
         group: The group of its queue.
-        queues: All queues; the group remembers as far back as any of its queues asks.
+        queues: That of the match, then all; the group remembers as far back as any of its queues
+            asks.
         playing: Of a match that fills another: who plays in that one already, by team. They meet
             the newcomers in the match that they are in.
 

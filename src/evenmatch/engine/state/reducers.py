@@ -173,7 +173,9 @@ def _matched(tables: Tables, input_: Input, event: Matched) -> None:
             for player in team:
                 busy[player] = match.id
     if not BY_MATCHES.isdisjoint(queue.kinds) and match.queue in tables.queues:
-        note_meetings(tables.met, match, queue.group, tables.queues.values(), playing)
+        # The queue that a proposal began with may be in another group by now.
+        known = (queue, *tables.queues.values())
+        note_meetings(tables.met, match, queue.group, known, playing)
     counters = tables.counters
     counters.matched += len(match.tickets)
     counters.matches += 1
