@@ -50,14 +50,18 @@ def test_nothing_is_stored_of_an_engine_that_stopped_half_way_after_a_snapshot_f
         journal = MemoryJournal()
         runtime = Runtime(PLAN, journal, snapshot_every=50)
         await runtime.start()
-        # The writer sees to the failure after its pause only.
-        monkeypatch.setattr("evenmatch.server.runtime.commit_pace.COMMIT_EVERY", 0.1)
+        # The writer sees to the failure when its next pause is over.
+        await until(lambda: not runtime._work.is_set())
+        paused = asyncio.Event()
+        monkeypatch.setattr(runtime._pace, "gather", paused.wait)
         snapshots, before = runtime._snapshots, runtime.shard
         snapshots.committed(runtime.durable, 50 * EVENTS_EACH)
         with monkeypatch.context() as patched:
             patched.setattr(Scheduler, "enter", broken)
             with pytest.raises(JournalUnavailable):
                 await runtime.ask(Enqueue(runtime.now(), (NewTicket((Player("ada"),)),)))
+        await until(lambda: snapshots._task is None)
+        paused.set()
         await until(lambda: runtime.unready is None and runtime.shard is not before)
         assert await journal.latest_snapshot("s0") is None
         await runtime.stop()
