@@ -87,9 +87,7 @@ class MeetingCounts:
             scheduler.emit(Updated(ticket_id))
             row = scheduler.tables.waiting[ticket_id]
             if row.match is None:
-                for name in row.queues:
-                    scheduler.pools[name].leave(ticket_id, now)
-                scheduler.enter(row.ticket, row.queues)
+                scheduler.change(row.ticket, row.queues)
                 found.update(row.queues)
         return found
 
