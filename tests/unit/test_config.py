@@ -785,6 +785,16 @@ class TestFiles:
         with pytest.raises(ConfigError, match="cannot be read"):
             load_server(tmp_path)
 
+    @pytest.mark.parametrize("key", ["rules_file", "file"])
+    def test_device_that_a_queue_names_is_refused(self, tmp_path: Path, key: str) -> None:
+        scale = '[[queue.criteria]]\nkind = "spread"\nattribute = "rating"\nscale = {%s}'
+        named = f'{key} = "/dev/null"'
+        table = scale % f'kind = "percentile", column = "x", {named}' if key == "file" else named
+        path = tmp_path / "mine.toml"
+        path.write_text(f"[[queue]]\n{table}\n")
+        with pytest.raises(ConfigError, match="not a regular file"):
+            load_server(path)
+
     def test_byte_order_mark_is_no_problem(self, tmp_path: Path) -> None:
         path = tmp_path / "bom.toml"
         path.write_bytes(b"\xef\xbb\xbf[[queue]]\n")

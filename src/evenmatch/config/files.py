@@ -7,7 +7,9 @@ names the key and says what is allowed.
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -252,6 +254,41 @@ def check_hooks(queues: tuple[Queue, ...], settings: ServerSettings) -> None:
             )
 
 
+def files_in(document: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield the key and the name of each file that the queues of a configuration name.
+
+    Args:
+        document: The keys of a file; its `[server]` is not looked at.
+
+    Raises:
+        ConfigError: A key is unknown, or a value is not allowed; no file was read.
+    """
+    yield from _files_in(_table(_without(document, "server")))
+
+
+def _files_in(value: object) -> Iterator[tuple[str, str]]:
+    if isinstance(value, msgspec.Struct):
+        for field in msgspec.structs.fields(type(value)):
+            found = getattr(value, field.name)
+            if is_noted(field.type, "file"):
+                names = (found,) if isinstance(found, str) else found or ()
+                yield from ((field.encode_name, name) for name in names)
+            else:
+                yield from _files_in(found)
+    elif isinstance(value, tuple | list | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _files_in(each)
+
+
+def _is_special(path: str | Path) -> bool:
+    """Return whether a name is that of a pipe or a device: to read one may never end."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return False  # Who opens it says why that cannot be done.
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
 def _read(path: str | Path) -> str:
     try:
         with Path(path).open("rb") as file:
@@ -286,9 +323,15 @@ def _refuse_tenants(table: ScenarioTable) -> None:
 def _readers(folder: Path | None) -> FileReaders:
     """Return readers of a file's column as a table of percentiles, and of a file of rules."""
 
+    def regular(file: str, at: Place) -> str:
+        path = _located(file, folder)
+        if _is_special(path):
+            at.refuse(f'= "{file}" cannot be used: it is not a regular file')
+        return path
+
     def table(file: str, column: str, at: Place) -> tuple[float, ...]:
         try:
-            return quantiles_of(numbers_in(_located(file, folder), column))
+            return quantiles_of(numbers_in(regular(file, at), column))
         except ArrivalsError as error:
             at.refuse(f"cannot be used: {error}")
 
@@ -296,7 +339,7 @@ def _readers(folder: Path | None) -> FileReaders:
         from evenmatch.rules.languages import load_rules
 
         try:
-            return load_rules(_read(_located(file, folder)), readings)
+            return load_rules(_read(regular(file, at)), readings)
         except ConfigError as error:
             at.refuse(f'= "{file}" cannot be used: {error}')
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import os
 import tomllib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -336,16 +337,45 @@ def test_code_is_not_taken_over_http() -> None:
     play(scene)
 
 
-@pytest.mark.parametrize("file", ["/dev/zero", "../secrets.csv", "a/../../b.csv"])
-def test_files_outside_the_folder_are_not_read_over_http(file: str) -> None:
+def percentiles(file: str) -> dict[str, Any]:
+    scale = {"kind": "percentile", "file": file, "column": "x"}
+    return {"criteria": [{"kind": "spread", "attribute": "rating", "scale": scale}]}
+
+
+def shares(file: str) -> dict[str, Any]:
+    share = {"kind": "spread", "attribute": "rating", "unit": "percentile", "limit": 0.1}
+    return {"rules": [{**share, "file": file, "column": "x"}]}
+
+
+NAMING = (percentiles, shares, lambda file: {"rules_file": file})
+
+
+@pytest.mark.parametrize("naming", NAMING)
+@pytest.mark.parametrize("file", ["/dev/zero", "../secrets.csv", "a/../../b.csv", "/etc/passwd"])
+def test_files_outside_the_folder_are_not_read_over_http(
+    file: str, naming: Callable[[str], dict[str, Any]]
+) -> None:
     async def scene() -> None:
         parts = await started(plan_of(CONFIG))
-        scale = {"kind": "percentile", "file": file, "column": "x"}
-        criterion = {"kind": "spread", "attribute": "rating", "scale": scale}
-        body = msgspec.json.encode({"queue": [{"name": "duel", "criteria": [criterion]}]})
+        body = msgspec.json.encode({"queue": [{"name": "duel", **naming(file)}]})
         status, problem = await call(parts, "PUT", "/v1/config", body, kind="application/json")
         assert status == 400
         assert "is outside the folder of CONFIG" in problem["message"]
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+@pytest.mark.parametrize("naming", NAMING)
+def test_pipe_in_the_folder_is_refused_instead_of_waited_for(
+    tmp_path: Path, naming: Callable[[str], dict[str, Any]]
+) -> None:
+    async def scene() -> None:
+        os.mkfifo(tmp_path / "pipe.csv")
+        parts = await started(plan_of(CONFIG, tmp_path))
+        body = msgspec.json.encode({"queue": [{"name": "duel", **naming("pipe.csv")}]})
+        status, problem = await call(parts, "PUT", "/v1/config", body, kind="application/json")
+        assert (status, "not a regular file" in problem["message"]) == (400, True)
         await parts.runtime.stop()
 
     play(scene)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evenmatch.config.files import check_hooks, load_document, server_of
+from evenmatch.config.files import check_hooks, files_in, load_document, server_of
 from evenmatch.engine.configuration import ConfigurationEffect
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
@@ -394,10 +394,7 @@ class OperatorControls:
             if document["server"] != known:
                 raise ConfigError(SERVER_DIFFERS.format(keys=_differing(document["server"], known)))
         check_foreign(specs_in(document), self._trusted())
-        try:
-            check_files(changeable(document))
-        except RecursionError:
-            raise ConfigError("must not nest tables and lists this deeply") from None
+        check_files(changeable(document))
 
     def _again(self, tables: Tables, queues: tuple[Queue, ...]) -> Configure:
         """Return the same configuration under its number, but for what its shell changes."""
@@ -505,26 +502,21 @@ def check_foreign(specs: Iterable[object], known: Iterable[str]) -> None:
             )
 
 
-def check_files(value: object) -> None:
+def check_files(document: Mapping[str, Any]) -> None:
     """Refuse the name of a file outside the folder of CONFIG.
 
     Args:
-        value: The keys of a configuration that came over HTTP, or a part of them.
+        document: The keys of a configuration that came over HTTP.
 
     Raises:
-        ConfigError: There is one; nothing was read.
+        ConfigError: There is one, or a key is not allowed; nothing was read.
     """
-    if isinstance(value, list):
-        for each in value:
-            check_files(each)
-    elif isinstance(value, dict):
-        for key, each in value.items():
-            if key == "file" and isinstance(each, str) and not _is_inside(each):
-                raise ConfigError(
-                    f"file = {each[:64]!r} is outside the folder of CONFIG: over HTTP only files "
-                    f"below it can be named"
-                )
-            check_files(each)
+    for key, name in files_in(document):
+        if not _is_inside(name):
+            raise ConfigError(
+                f"{key} = {name[:64]!r} is outside the folder of CONFIG: over HTTP only files "
+                f"below it can be named"
+            )
 
 
 def _is_inside(file: str) -> bool:
