@@ -4,6 +4,7 @@ import asyncio
 import json
 import secrets
 import time
+import tomllib
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 import jwt
 import msgspec
 
+from evenmatch.config.files import server_of
 from evenmatch.config.server import ServerLimits, ServerSettings, Tokens
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.queue import Queue
@@ -47,6 +49,7 @@ class Site:
         limits: ServerLimits | None = None,
         tenant: str = "",
         audience: str = AUDIENCE,
+        config: str = "",
         **settings: Any,
     ) -> None:
         self.folder = folder
@@ -58,7 +61,11 @@ class Site:
         self.settings = ServerSettings(
             **{"tokens": tokens, "limits": limits or ServerLimits(), **settings}
         )
-        self.parts: Services = assemble(ShardPlan(queues, settings=self.settings), MemoryJournal())
+        document = tomllib.loads(config) if config else None
+        if document is not None:
+            queues = server_of(document)[0]
+        plan = ShardPlan(queues, settings=self.settings, document=document)
+        self.parts: Services = assemble(plan, MemoryJournal())
         self.accounts = Accounts(self.settings, folder, tenant)
         self.entrance = GameEntrance(
             self.accounts, App(self.parts, self.accounts), self.parts.followers.cut_all,
@@ -68,6 +75,12 @@ class Site:
 
     async def call(self, method: str, path: str, body: Any = None, **more: Any) -> Reply:
         return await call(self.gate, method, path, body, **more)
+
+    async def gamelift(self, operation: str, key: str, **body: Any) -> Reply:
+        """Send one of GameLift's calls in JSON."""
+        headers = {"x-amz-target": f"GameLift.{operation}"}
+        reply = await self.call("POST", "/", body, key=key, headers=headers)
+        return reply._replace(body=json.loads(reply.body))
 
 
 def add_key(folder: Path, name: str = "backend", *rights: str, queues: tuple[str, ...] = (),

@@ -22,6 +22,8 @@ from evenmatch.wire.tickets import CreateTicket
 
 RIGHTS = frozenset({"tickets", "own"})
 HOUSEHOLD = "household"
+ELSEWHERE = "a player of this ticket waits or plays already, elsewhere"
+"""What a caller is told where a player is in a ticket or a match of somebody else."""
 
 Result = TicketView | Refused
 """What becomes of a create."""
@@ -92,8 +94,7 @@ def visible_result(principal: Principal, engine: Engine, result: Result) -> Resu
         if match is not None:
             check_match(principal, engine, match)
     except Refusal:
-        message = "a player of this ticket waits or plays already, elsewhere"
-        return Refused(item, AlreadyWaiting.code, message, "/players")
+        return Refused(item, AlreadyWaiting.code, ELSEWHERE, "/players")
     return result
 
 

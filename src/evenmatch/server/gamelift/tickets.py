@@ -8,12 +8,14 @@ from collections.abc import Iterable
 from evenmatch.config.gamelift import queue_name_of
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.state.rows import TicketView
-from evenmatch.errors import MatchmakingError, TooLate
+from evenmatch.errors import MatchmakingError, Refusal, TooLate
 from evenmatch.model.events import Refused
 from evenmatch.model.inputs import Accept, Cancel, Decline, Enqueue
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.rules.flexmatch.reader import load_rule_set
 from evenmatch.rules.flexmatch.rule_set import RuleSet
+from evenmatch.server.auth.creation_rights import ELSEWHERE
+from evenmatch.server.auth.ownership import check_ticket
 from evenmatch.server.auth.principal import Forbidden, Principal
 from evenmatch.server.gamelift import arns, shapes
 from evenmatch.server.gamelift.backfill import Backfills
@@ -67,7 +69,7 @@ class Tickets:
         ticket = request.ticket_id or str(uuid.uuid4())
         began = await self._shedding.enter()
         try:
-            view = await self._enqueue(NewTicket(players, (queue,), id=PREFIX + ticket))
+            view = await self._enqueue(NewTicket(players, (queue,), id=PREFIX + ticket), caller)
         finally:
             self._shedding.leave(began)
         return shapes.TicketAnswer(
@@ -150,7 +152,7 @@ class Tickets:
 
     # Inputs
 
-    async def _enqueue(self, new: NewTicket) -> TicketView:
+    async def _enqueue(self, new: NewTicket, caller: Principal) -> TicketView:
         """Enter a ticket, and cancel those that its players wait with.
 
         Whether it may enter at all is known before anything is cancelled: that its players wait
@@ -166,12 +168,23 @@ class Tickets:
                 return result
             if isinstance(result, Refused) and result.code != "already_waiting":
                 raise _refused(result, (new.id or "").removeprefix(PREFIX))
-            await self._cancel_older(new.players)
+            await self._cancel_older(new.players, caller)
         raise ServiceError("ThrottlingException", "players of the ticket keep asking for others")
 
-    async def _cancel_older(self, players: Iterable[Player]) -> None:
+    async def _cancel_older(self, players: Iterable[Player], caller: Principal) -> None:
+        """Cancel the tickets with which players wait; all are the caller's, or none is cancelled.
+
+        Raises:
+            ServiceError: One is in a queue that the caller's key is not for.
+        """
         live = self._runtime.engine.tables.players.get("default", {})
-        for ticket in dict.fromkeys(live[each.id] for each in players if each.id in live):
+        older = tuple(dict.fromkeys(live[each.id] for each in players if each.id in live))
+        for ticket in older:
+            try:
+                check_ticket(caller, self._runtime.engine, ticket)
+            except Refusal:
+                raise invalid(f"Players: {ELSEWHERE}") from None
+        for ticket in older:
             try:
                 await self._runtime.ask(Cancel(self._runtime.now(), ticket, REPLACED))
             except MatchmakingError:
