@@ -61,10 +61,11 @@ class Site:
         self.settings = ServerSettings(
             **{"tokens": tokens, "limits": limits or ServerLimits(), **settings}
         )
-        document = tomllib.loads(config) if config else None
-        if document is not None:
-            queues = server_of(document)[0]
-        plan = ShardPlan(queues, settings=self.settings, document=document)
+        plan = ShardPlan(queues, settings=self.settings)
+        if config:
+            document = tomllib.loads(config)
+            queues, _, seed = server_of(document)
+            plan = ShardPlan(queues, seed, self.settings, document=document)
         self.parts: Services = assemble(plan, MemoryJournal())
         self.accounts = Accounts(self.settings, folder, tenant)
         self.entrance = GameEntrance(

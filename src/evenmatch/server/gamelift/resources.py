@@ -50,13 +50,14 @@ class Resources:
         self._operator = services.operator
         self._runtime = services.runtime
         self._targets = services.runtime.plan.settings.notifications
-        self._read: tuple[int, GameLiftTable] | None = None
+        self._read: tuple[dict[str, Any] | None, GameLiftTable] | None = None
 
     def table(self) -> GameLiftTable:
         """Return the configuration that is in force."""
-        version = self._runtime.engine.tables.version
-        if self._read is None or self._read[0] != version:
-            self._read = version, gamelift_of(self._operator.document() or {})
+        # Its number does not tell: CONFIG that is read again counts only after its number does.
+        document = self._operator.document()
+        if self._read is None or self._read[0] is not document:
+            self._read = document, gamelift_of(document or {})
         return self._read[1]
 
     def of_queue(self, queue: str) -> tuple[str, ConfigurationTable] | None:

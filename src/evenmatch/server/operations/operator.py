@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evenmatch.config.files import check_hooks, files_in, load_document, server_of
+from evenmatch.config.gamelift import gamelift_of
 from evenmatch.engine.configuration import ConfigurationEffect
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
@@ -100,8 +101,9 @@ class OperatorControls:
             found = await asyncio.to_thread(self._parse, document)
             configuration = self._configure(tables, found.queues, found.seed)
             done = await self._bring(
-                configuration, tables, changeable(document), by=by, dry_run=dry_run
-            )
+                configuration, tables, changeable(document), by=by, dry_run=dry_run,
+                is_news=self._changes_gamelift(document, tables),
+            )  # fmt: skip
             return msgspec.structs.replace(done, at_restart=found.at_restart)
 
     def document(self) -> dict[str, Any] | None:
@@ -236,7 +238,8 @@ class OperatorControls:
         check_waiting(tables, plan)
         configuration = self._configure(tables, found.queues, found.seed)
         expired = overdue = 0
-        if _changes(configuration, tables) or tables.configured_by:
+        is_news = _changes(configuration, tables) or self._changes_gamelift(whole, tables)
+        if is_news or tables.configured_by:
             overdue = (await self._try_out(configuration, tables)).overdue
             if whole is document:
                 await runtime.versions.set_aside(configuration.version)
@@ -361,6 +364,11 @@ class OperatorControls:
         if GAMELIFT in document or not present:
             return document
         return {**document, GAMELIFT: present}
+
+    def _changes_gamelift(self, document: Mapping[str, Any], tables: Tables) -> bool:
+        """Return whether keys change rule sets or configurations, of which queues need not tell."""
+        present = self._document(tables) or {}
+        return gamelift_of(document) != gamelift_of(present)
 
     def _trusted(self) -> list[str]:
         """Return the SPECs of the CONFIG file, or of the queues that Python gave."""

@@ -125,6 +125,7 @@ class Versions:
         try:
             body = self._body(version)
             if body is None:
+                self._missing.add(version)
                 return None
             stored = msgspec.json.decode(body, type=StoredConfiguration)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError, JournalCorrupt) as error:
@@ -138,8 +139,6 @@ class Versions:
         """Return what is stored of a version."""
         if self._store is not None:
             document = self._store.get(self._name_of(version))
-            if document is None:
-                self._missing.add(version)
             return None if document is None else document.body
         path = self.path(version)
         return path.read_bytes() if path is not None and path.is_file() else None

@@ -1,37 +1,9 @@
 """What a service key that is for some queues may do and see over GameLift's protocol."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 from tests.callers import Site, add_key, duel, with_site
-
-RULES = json.dumps(
-    {
-        "name": "duel",
-        "ruleLanguageVersion": "1.0",
-        "teams": [
-            {"name": "red", "minPlayers": 2, "maxPlayers": 2},
-            {"name": "blue", "minPlayers": 2, "maxPlayers": 2},
-        ],
-    }
-)
-CONFIG = f"""
-[[queue]]
-name = "duel"
-policy = "greedy"
-
-[gamelift.rule_sets.rules]
-body = '''{RULES}'''
-
-[gamelift.configurations.game]
-rule_set = "rules"
-request_timeout = 60
-"""
-
-
-def players(*names: str) -> list[dict[str, Any]]:
-    return [{"PlayerId": name} for name in names]
+from tests.unit.server.gamelift.configured import CONFIG, players
 
 
 def test_limited_key_cancels_no_ticket_of_another_queue_by_starting_anew(tmp_path: Path) -> None:
