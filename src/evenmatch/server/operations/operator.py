@@ -155,7 +155,8 @@ class OperatorControls:
 
         Raises:
             UnknownQueue: There is no such queue.
-            ConfigError: The policy cannot work on it; nothing was changed.
+            ConfigError: The policy cannot work on it, or a GameLift configuration makes the queue;
+                nothing was changed.
         """
         return QueuePolicy(queue, policy, await self._set(queue, "policy", policy, by=by))
 
@@ -164,7 +165,8 @@ class OperatorControls:
 
         Raises:
             UnknownQueue: There is no such queue.
-            ConfigError: The policy cannot work on it; nothing was changed.
+            ConfigError: The policy cannot work on it, or a GameLift configuration makes the queue;
+                nothing was changed.
         """
         return QueueShadow(queue, policy, await self._set(queue, "shadow", policy, by=by))
 
@@ -180,6 +182,12 @@ class OperatorControls:
             _queue_of(tables, queue)
             check_foreign((value,), self._trusted())
             document = self._document(tables)
+            if document is not None and queue not in _names_in(document):
+                raise ConfigError(
+                    f"queue {queue} is made of a GameLift configuration, whose rule set alone says "
+                    f"how it plays: for a policy or a shadow of your choice, write a [[queue]] "
+                    f"with this rule set as its rules_file, and send it with PUT /v1/config"
+                )
             if document is None:
                 queues, seed = _changed(tables, queue, key, value), tables.seed
             else:
@@ -469,6 +477,11 @@ def _changed(tables: Tables, name: str, key: str, value: object) -> tuple[Queue,
         msgspec.structs.replace(queue, **{key: value}) if queue.name == name else queue
         for queue in tables.queues.values()
     )
+
+
+def _names_in(document: dict[str, Any]) -> set[str]:
+    """Return the names of the queues that are tables of their own."""
+    return {queue.get("name", "main") for queue in document["queue"]}
 
 
 def _with_key(document: dict[str, Any], name: str, key: str, value: object) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from evenmatch.config.files import server_of
+from evenmatch.errors import ConfigError
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Configure, Input
 from evenmatch.server.gamelift.resources import Resources
@@ -74,5 +75,17 @@ def test_file_that_is_read_again_counts_for_who_looked_meanwhile(
         file.write_text(EDITED.replace("request_timeout = 60", "request_timeout = 61"))
         await parts.operator.reload()
         assert descriptions(resources) == ["edited"]
+
+    with_file(tmp_path, scene)
+
+
+@pytest.mark.parametrize("key", ["policy", "shadow"])
+def test_policy_of_a_queue_that_a_configuration_makes_is_refused(tmp_path: Path, key: str) -> None:
+    async def scene(parts: Services, resources: Resources, file: Path) -> None:
+        del resources, file
+        change = parts.operator.set_policy if key == "policy" else parts.operator.set_shadow
+        with pytest.raises(ConfigError, match=r"write a \[\[queue\]\] with this rule set"):
+            await change("game", "greedy", by="somebody")
+        assert (await change("duel", "rounds:every=5", by="somebody")).version == 2
 
     with_file(tmp_path, scene)
