@@ -58,10 +58,8 @@ def household_of(address: str) -> str:
     """
     parsed = _parsed(address)
     if isinstance(parsed, ipaddress.IPv6Address):
-        if parsed.ipv4_mapped is not None:
-            return str(parsed.ipv4_mapped)
         return str(ipaddress.ip_network((parsed, V6_PREFIX), strict=False))
-    return address
+    return address if parsed is None else str(parsed)
 
 
 def _is_among(address: str, trusted: Sequence[Network]) -> bool:
@@ -70,7 +68,9 @@ def _is_among(address: str, trusted: Sequence[Network]) -> bool:
 
 
 def _parsed(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return an address; one of IPv4 is the same in the form in which IPv6 sockets show it."""
     try:
-        return ipaddress.ip_address(text)
+        parsed = ipaddress.ip_address(text)
     except ValueError:
         return None
+    return getattr(parsed, "ipv4_mapped", None) or parsed
