@@ -120,7 +120,9 @@ class Verifier:
             self._is_guest,
         )  # fmt: skip
         rights = frozenset((ANYONE, OWN))
-        return Principal("player", claims.sub, rights, self._tenant, until=claims.exp,
+        # Streams and long polls end when a new request would be refused, and no sooner.
+        until = claims.exp + self.settings.leeway
+        return Principal("player", claims.sub, rights, self._tenant, until=until,
                          token_facts=facts)  # fmt: skip
 
     def _payload(self, token: bytes) -> bytes:

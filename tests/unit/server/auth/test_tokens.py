@@ -87,6 +87,18 @@ def test_old_and_new_secret_count_while_they_are_rotated(tmp_path: Path) -> None
         verifier.principal(signed, time.time())
 
 
+def test_token_counts_until_its_leeway_is_over(tmp_path: Path) -> None:
+    now = int(time.time())
+    given = settings(tmp_path, "HS256", SECRET)
+    verifier = Verifier(given, read_token_keys(given))
+    claims = {"sub": "ann", "aud": given.audience, "exp": now}
+    token = jwt.encode(claims, SECRET, algorithm="HS256").encode()
+    until = verifier.principal(token, now + given.leeway - 1.0).until
+    assert until == now + given.leeway
+    with pytest.raises(Unauthenticated):
+        verifier.principal(token, until)
+
+
 @pytest.mark.parametrize(
     ("algorithm", "content", "words"),
     [
