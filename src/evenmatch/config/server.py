@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from typing import Annotated, ClassVar, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
@@ -39,6 +40,17 @@ HookUrl = Annotated[
         description='an address such as "https://fleet.example.com/find"',
     ),
 ]
+
+
+def _url_fault(url: str) -> Fault:
+    """Return an address that nobody can be reached at, such as one with a port above 65,535."""
+    try:
+        parts = urlsplit(url)
+        is_good = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_good = False
+    allowed = "an address with a name and, if any, a port from 1 to 65,535"
+    return None if is_good else ("url", f"must be {allowed}, got {show(url)}")
 
 
 class ServerLimits(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -135,6 +147,10 @@ class Allocation(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     namespace: str = "default"
     selectors: Annotated[tuple[dict[str, str], ...], Meta(max_length=16)] = ()
 
+    def fault(self) -> Fault:
+        """Return an address that cannot be one."""
+        return _url_fault(self.url)
+
 
 class Notification(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """`[server.notifications.NAME]`: a webhook that is told of GameLift's matchmaking events.
@@ -153,6 +169,10 @@ class Notification(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     secret_file: FileName | None = None
     timeout: Annotated[float, Meta(ge=0.05, le=300.0, extra=SECOND)] = 10.0
     retries: Annotated[int, Meta(ge=0, le=100)] = 5
+
+    def fault(self) -> Fault:
+        """Return an address that cannot be one."""
+        return _url_fault(self.url)
 
 
 class ServerSettings(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

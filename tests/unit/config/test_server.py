@@ -36,6 +36,11 @@ def test_reads_who_may_come_in(tmp_path: Path) -> None:
     [
         ('trusted_proxies = ["everywhere"]', 'server.trusted_proxies[0] must be a network such as'),
         ('trusted_proxies = ["10.0.0.1/8"]', "server.trusted_proxies[0] must be a network"),
+        *(
+            (f'{kind}.fleet = {{{more}url = "{url}"}}', f"server.{kind}.fleet.url must be an addre")
+            for kind, more in (("allocation", 'kind = "webhook", '), ("notifications", ""))
+            for url in ("http://[::1/x", "http://a]b/", "http://h:99999/", "http://h:abc", "http://:80")
+        ),
         ('keys_file = ""', "server.keys_file must be the name of a file"),
         (TOKENS.replace("EdDSA", "none"), "server.tokens.algorithm must be one of HS256"),
         (TOKENS.replace('"login.pem"', ""), "tokens.key_files must have 1 to 8 entries, got 0"),

@@ -97,6 +97,21 @@ def test_hook_that_hangs_is_left_after_the_timeout(monkeypatch: pytest.MonkeyPat
     assert target.sent == 1
 
 
+@pytest.mark.parametrize("url", ["http://[::1/x", "http://host:99999/x", "https://h:abc/"])
+def test_address_that_is_none_drops_events_and_does_not_end_the_delivery(
+    monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.setattr(delivery, "FIRST_PAUSE", 0.001)
+
+    async def play() -> None:
+        target = Target("events", Notification(url, retries=1))
+        for number in range(2):
+            target.put(TOPIC, event(number))
+        await until(lambda: target.dropped == 2)
+
+    asyncio.run(play())
+
+
 def test_notification_of_sns_holds_the_envelope(monkeypatch: pytest.MonkeyPatch) -> None:
     _, _, hook = heard(monkeypatch, [], 1, form="sns")
     ((_, body, headers),) = hook.heard
