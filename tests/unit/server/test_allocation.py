@@ -20,10 +20,11 @@ from evenmatch.errors import ConfigError
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
-from evenmatch.server.allocation import allocations
+from evenmatch.server.allocation import allocations, hooks
 from evenmatch.server.allocation.hooks import Hook, NoServer, signature
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import Services, assemble
+from evenmatch.wire.http1 import HttpResponse
 from tests.unit.server.test_app import call, pair, play
 from tests.waiting import GIVE_UP
 
@@ -491,3 +492,32 @@ def test_certificates_are_read_once_for_a_hook(monkeypatch: pytest.MonkeyPatch) 
     play(scene)
     assert seen == made * 3
     assert len(made) == 1
+
+
+def test_answer_counts_however_slowly_the_connection_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Lingering:
+        """Answers at once, and takes longer to hang up than an attempt may take."""
+
+        ended = False
+
+        @classmethod
+        async def open(cls, *place: object) -> "Lingering":
+            return cls()
+
+        def send(self, *request: object) -> None:
+            pass
+
+        async def response(self, most: float) -> HttpResponse:
+            return HttpResponse(200, {}, b"{}")
+
+        async def closed(self) -> None:
+            await asyncio.sleep(0.03)
+            Lingering.ended = True
+
+    monkeypatch.setattr(hooks, "Connection", Lingering)
+
+    async def scene() -> None:
+        reply = await hooks.post("https://fleet.example.com/find", b"{}", {}, 0.01)
+        assert (reply.status, Lingering.ended) == (200, True)
+
+    play(scene)

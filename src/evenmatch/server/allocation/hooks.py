@@ -270,6 +270,7 @@ async def post(
     Raises:
         Unreachable: Nothing came in time, or nothing that can be used.
     """
+    connection: Connection | None = None
     try:
         parts = urlsplit(url)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -284,13 +285,15 @@ async def post(
         port = parts.port or PORTS[parts.scheme]
         async with asyncio.timeout(seconds):
             connection = await Connection.open(parts.hostname or "", port, tls)
-            try:
-                connection.send("POST", target, given, body)
-                return await connection.response(ANSWER_BYTES_MAX)
-            finally:
-                await connection.closed()
+            connection.send("POST", target, given, body)
+            return await connection.response(ANSWER_BYTES_MAX)
     except TimeoutError:
         raise Unreachable(f"no answer within {seconds:g} s") from None
     except (OSError, ValueError) as error:
         # What is raised here may quote what the other side sent; its kind says enough.
         raise Unreachable(f"no usable answer ({type(error).__name__})") from None
+    finally:
+        # Not in the time of the request: an answer that was read counts, however slowly who gave it
+        # hangs up, and to ask again could take a second server.
+        if connection is not None:
+            await connection.closed()
