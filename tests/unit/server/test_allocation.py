@@ -28,7 +28,8 @@ from evenmatch.wire.http1 import HttpResponse
 from tests.unit.server.test_app import call, pair, play
 from tests.waiting import GIVE_UP
 
-DUEL = Queue(name="duel", policy="greedy", allocation="fleet")
+DUEL = Queue(name="duel", policy="greedy", allocation="fleet", exclusive_match=True)
+AGAIN = Queue(name="again", policy="greedy", allocation="again")
 PLACE = {"assignment": {"connection": "10.0.0.1:7777"}}
 KUBERNETES = "/apis/allocation.agones.dev/v1/namespaces/games/gameserverallocations"
 
@@ -132,7 +133,8 @@ async def world(stand_in: StandIn, journal: MemoryJournal | None = None, **hook:
     # A busy machine must not make an answer late: what is asked again counts twice.
     given = {"kind": "webhook", "timeout": 30.0, "retries": 2, **hook}
     fleet = Allocation(url=f"http://127.0.0.1:{port}{path}", **given)
-    plan = ShardPlan((DUEL,), settings=ServerSettings(allocation={"fleet": fleet}))
+    hooks = {"fleet": fleet, "again": msgspec.structs.replace(fleet, failed="requeue")}
+    plan = ShardPlan((DUEL, AGAIN), settings=ServerSettings(allocation=hooks))
     parts = assemble(plan, journal or MemoryJournal())
     await parts.runtime.start()
     try:
@@ -166,6 +168,13 @@ async def until_state(parts: Services, wanted: str, ticket: int = 1) -> dict[str
 
     await until(is_so)
     return await state_of(parts, ticket)
+
+
+async def until_asked(stand_in: StandIn, count: int) -> None:
+    async def is_so() -> bool:
+        return len(stand_in.asked) >= count
+
+    await until(is_so)
 
 
 async def dead(parts: Services) -> list[dict[str, Any]]:
@@ -323,6 +332,46 @@ class TestDead:
                 status, _ = await call(parts, "POST", "/v1/allocations/s0-m1/retry")
                 assert status == 409
                 assert (await call(parts, "GET", "/v1/allocations", query="state=lost"))[0] == 400
+
+        play(scene)
+
+    def test_is_not_pushed_out_by_those_that_were_called_off(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(allocations, "DEAD_MOST", 1)
+        stand_in = StandIn(lambda *_: http(b"", 400))
+
+        async def scene() -> None:
+            async with world(stand_in, failed="keep") as parts:
+                await pair(parts, "duel", "a", "b")
+
+                async def have_failed() -> bool:
+                    return [each["state"] for each in await dead(parts)] == ["dead", "void"]
+
+                for number, queue in enumerate(("again", "again", "again"), 2):
+                    await pair(parts, queue, f"{number}x", f"{number}y")
+                    await until_asked(stand_in, number)
+                await until(have_failed)
+                status, _ = await call(parts, "POST", "/v1/allocations/s0-m1/retry")
+                assert status == 200
+
+        play(scene)
+
+    @pytest.mark.parametrize("end", ["PUT assignment", "POST finish"])
+    def test_is_forgotten_when_its_match_needs_no_server_any_more(self, end: str) -> None:
+        async def scene() -> None:
+            async with world(StandIn(lambda *_: http(b"", 400)), failed="keep") as parts:
+                await pair(parts, "duel", "a", "b")
+
+                async def is_dead() -> bool:
+                    return [each["state"] for each in await dead(parts)] == ["dead"]
+
+                await until(is_dead)
+                method, what = end.split()
+                body = b'{"connection":"x"}' if what == "assignment" else b"{}"
+                assert (await call(parts, method, f"/v1/matches/s0-m1/{what}", body))[0] == 200
+                assert await dead(parts) == []
+                assert (await call(parts, "POST", "/v1/allocations/s0-m1/retry"))[0] == 404
 
         play(scene)
 

@@ -34,7 +34,8 @@ from evenmatch.wire.backfill import AllocationState
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds before the second try, and at the most; in between it doubles, give or take a half."""
 DEAD_MOST = 1_000
-"""Failed allocations that are remembered; beyond, the oldest are forgotten."""
+"""Failed allocations that are remembered, of matches that wait and of void ones each so many;
+beyond, the oldest are forgotten."""
 
 
 class _Order(msgspec.Struct):
@@ -62,7 +63,9 @@ class Allocations:
         self._engine: Engine | None = None
         self._runtime: Runtime | None = None
         self._orders: dict[str, _Order] = {}
+        # Matches that wait for an operator; void ones are only told of and must not push them out.
         self._dead: dict[str, _Order] = {}
+        self._void: dict[str, _Order] = {}
         self._ready: dict[str, deque[str]] = {name: deque() for name in self._hooks}
         self._busy = dict.fromkeys(self._hooks, 0)
         self._chance = random.Random()
@@ -84,6 +87,7 @@ class Allocations:
         self._engine = engine
         for match_id in list(self._orders):
             self._drop(match_id)
+        self._dead.clear()
         for match_id, roster in engine.tables.rosters.items():
             if roster.allocation is not None:
                 self._order(match_id, roster.queue, roster.allocation)
@@ -96,16 +100,17 @@ class Allocations:
                 roster = self._engine.tables.rosters.get(event.match.id)
                 if roster is not None and roster.allocation is not None:
                     self._order(event.match.id, roster.queue, roster.allocation)
-            elif self._orders and isinstance(event, Assigned | Voided | Finished):
+            elif isinstance(event, Assigned | Voided | Finished):
                 self._drop(event.match)
+                self._dead.pop(event.match, None)
 
     # Operators
 
     def states(self, wanted: str | None = None) -> list[AllocationState]:
-        """Return the state of each match without a server, failed ones too, oldest first."""
+        """Return the state of each match without a server, failed ones first, oldest first."""
         return [
             AllocationState(o.match, o.queue, o.hook, o.state, o.attempts, o.reason)
-            for o in (*self._dead.values(), *self._orders.values())
+            for o in (*self._dead.values(), *self._void.values(), *self._orders.values())
             if wanted is None or o.state == wanted
         ]
 
@@ -116,12 +121,11 @@ class Allocations:
             UnknownMatch: No allocation of such a match has failed lately.
             TooLate: The match is void already.
         """
-        order = self._dead.get(match_id)
+        if match_id in self._void:
+            raise TooLate(f"match {match_id} is void: its tickets wait again", match=match_id)
+        order = self._dead.pop(match_id, None)
         if order is None:
             raise UnknownMatch(f"no allocation of match {match_id[:64]!r} has failed lately")
-        if order.state == "void":
-            raise TooLate(f"match {match_id} is void: its tickets wait again", match=match_id)
-        del self._dead[match_id]
         self._order(match_id, order.queue, order.hook)
 
     # Orders
@@ -223,12 +227,29 @@ class Allocations:
     async def _give_up(self, order: _Order, *, requeue: bool) -> None:
         runtime = self._runtime
         self._orders.pop(order.match, None)
-        order.state = "void" if requeue else "dead"
-        self._dead[order.match] = order
-        while len(self._dead) > DEAD_MOST:
-            del self._dead[next(iter(self._dead))]
-        if requeue and runtime is not None:
+        if not requeue:
+            self._die(order)
+            return
+        order.state = "void"
+        _remember(self._void, order)
+        if runtime is not None:
             try:
                 await runtime.ask(Void(runtime.now(), order.match, order.reason or "no server"))
             except MatchmakingError as error:
-                order.state, order.reason = "dead", str(error)
+                self._void.pop(order.match, None)
+                order.reason = str(error)
+                self._die(order)
+
+    def _die(self, order: _Order) -> None:
+        """Let a match wait for an operator, unless it needs no server any more."""
+        assert self._engine is not None
+        order.state = "dead"
+        roster = self._engine.tables.rosters.get(order.match)
+        if roster is not None and roster.allocation is not None:
+            _remember(self._dead, order)
+
+
+def _remember(failed: dict[str, _Order], order: _Order) -> None:
+    failed[order.match] = order
+    while len(failed) > DEAD_MOST:
+        del failed[next(iter(failed))]
