@@ -400,7 +400,7 @@ def test_calls_that_change_configurations_are_refused_by_a_game_of_several_shard
 
 def test_calls_that_are_refused_are_those_that_need_the_right_to_operate(tmp_path: Path) -> None:
     async def scene(site: Site) -> None:
-        calls = GameLiftRoute(site.parts).calls
+        calls = GameLiftRoute(site.parts, site.accounts).calls
         assert {name for name, call in calls.items() if call.rights == CHANGE} == CHANGES
 
     with_site(tmp_path, scene)

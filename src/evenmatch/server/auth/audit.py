@@ -60,11 +60,13 @@ class AuditEntry(msgspec.Struct, frozen=True, omit_defaults=True):
         seq: The number of the entry; each entry's is one higher than the last.
         at: Unix time.
         who: The name of the key or player that called, or the address of an unknown caller.
-        action: What was done: method and pattern of a route, or a word for something else.
+        action: What was done: method and pattern of a route, a call such as
+            `GameLift.TagResource`, or a word for something else.
         kind: What the caller is: `service`, `player`, `local`, `nobody` or `server`.
         key: The id of the key.
         target: The path of the request, which says what it was done to, with the parameters that
-            the operation reads: `/v1/config?dry_run=1` changed nothing.
+            the operation reads: `/v1/config?dry_run=1` changed nothing. Of a GameLift call, the
+            name or the ARN in it.
         status: The HTTP status of the answer.
         address: Where the request came from.
         detail: Further details.

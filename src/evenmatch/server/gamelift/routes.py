@@ -12,6 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from evenmatch.errors import MatchmakingError
+from evenmatch.server.auth.accounts import Accounts
+from evenmatch.server.auth.address import caller_address
+from evenmatch.server.auth.audit import TEXT_MAX
 from evenmatch.server.auth.creation_rights import lacks
 from evenmatch.server.auth.principal import Forbidden, Principal, principal_of
 from evenmatch.server.gamelift import shapes
@@ -61,8 +64,9 @@ class GameLiftCall(NamedTuple):
 class GameLiftRoute:
     """Answers all operations of one server."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, accounts: Accounts) -> None:
         self._unexpected = services.metrics.unexpected
+        self._accounts = accounts
         resources = Resources(services)
         tickets = Tickets(services, resources)
 
@@ -139,4 +143,27 @@ class GameLiftRoute:
         if caller.queues and call.rights is CHANGE:
             raise Forbidden("this concerns the whole server, but the key is for some queues only")
         body = await read_body(request.scope, request.receive, BYTES_MAX)
-        return await call.answer(codec.decode(body, call.shape), caller)
+        if name not in CHANGES:
+            return await call.answer(codec.decode(body, call.shape), caller)
+        target, status = "", 500
+        try:
+            given: Any = codec.decode(body, call.shape)
+            target = getattr(given, "name", "") or getattr(given, "resource_arn", "")
+            answer = await call.answer(given, caller)
+            status = 200
+        except ServiceError as error:
+            status = error.status
+            raise
+        except MatchmakingError as error:
+            status = service_error_of(error).status
+            raise
+        finally:
+            # All calls come to one path, so the guard of the route cannot tell what is done.
+            self._accounts.audit.note(
+                caller,
+                f"GameLift.{name}",
+                target=target[:TEXT_MAX],
+                status=status,
+                address=caller_address(request.scope, self._accounts.trusted),
+            )
+        return answer

@@ -14,6 +14,7 @@ from evenmatch.server.auth.audit import AuditEntry, AuditLog
 from evenmatch.server.auth.principal import LOCAL
 from evenmatch.server.runtime.logs import log
 from tests.callers import SECRET, Site, add_key, duel, token, with_site
+from tests.unit.server.gamelift.configured import CONFIG, RULES
 
 REQUESTS = (
     ("POST", "/v1/tickets"),
@@ -39,6 +40,29 @@ def test_entries_are_lines_and_go_on_after_a_restart(tmp_path: Path) -> None:
         "seq": 1, "at": 7.0, "who": "local", "action": "POST /v1/queues/{queue}/pause",
         "kind": "local", "target": "/v1/queues/duel/pause", "status": 200,
     }  # fmt: skip
+
+
+def test_changes_over_the_protocol_of_gamelift_are_written_down(tmp_path: Path) -> None:
+    key = add_key(tmp_path, "chief")
+
+    async def scene(site: Site) -> None:
+        made = await site.gamelift("CreateMatchmakingRuleSet", key, Name="new", RuleSetBody=RULES)
+        assert made.status == 200
+        arn = made.body["RuleSet"]["RuleSetArn"]
+        await site.gamelift("TagResource", key, ResourceARN=arn, Tags=[{"Key": "a", "Value": "b"}])
+        await site.gamelift("DeleteMatchmakingConfiguration", key, Name="absent")
+        await site.gamelift("UpdateMatchmakingConfiguration", key, Name="game", Unread="x" * 9)
+        await site.gamelift("DescribeMatchmakingRuleSets", key)
+        entries = site.accounts.audit.page(None).entries
+        assert [(each.action, each.target, each.status) for each in entries] == [
+            ("GameLift.CreateMatchmakingRuleSet", "new", 200),
+            ("GameLift.TagResource", arn, 200),
+            ("GameLift.DeleteMatchmakingConfiguration", "absent", 400),
+            ("GameLift.UpdateMatchmakingConfiguration", "game", 200),
+        ]
+        assert {(each.who, each.address) for each in entries} == {("chief", "192.0.2.1")}
+
+    with_site(tmp_path, scene, config=CONFIG)
 
 
 def test_files_are_bounded_and_pages_go_on(tmp_path: Path) -> None:
