@@ -25,6 +25,8 @@ from evenmatch.model.inputs import Close, Input, Open, Register
 from evenmatch.model.match import Priority
 from evenmatch.model.ticket import Player
 from evenmatch.rules.flexmatch.rule_set import AlgorithmExpansion, RuleSet
+from evenmatch.server.auth.ownership import check_match
+from evenmatch.server.auth.principal import Principal
 from evenmatch.server.gamelift import arns, shapes
 from evenmatch.server.gamelift.memory import PREFIX, GameLiftMemory
 from evenmatch.server.gamelift.players import players_of, shape_of
@@ -76,7 +78,9 @@ class Backfills:
     def _tables(self) -> Tables:
         return self._runtime.engine.tables
 
-    async def start(self, request: shapes.StartMatchBackfill) -> shapes.MatchmakingTicket:
+    async def start(
+        self, request: shapes.StartMatchBackfill, caller: Principal
+    ) -> shapes.MatchmakingTicket:
         """Let a session ask for players; an earlier request of the same session ends.
 
         Raises:
@@ -98,7 +102,7 @@ class Backfills:
             "lease": float(table.request_timeout),
         }
         arn = request.game_session_arn or ""
-        match = arns.match_in(arn) if arn.startswith(arns.SESSION) else ""
+        match = self._seen(arns.match_in(arn), caller) if arn.startswith(arns.SESSION) else ""
         roster = self._own(match, queue)
         if roster is not None and _plays_as(roster, players, places):
             left = sorted({p for team in roster.players for p in team} - {p.id for p in players})
@@ -169,6 +173,14 @@ class Backfills:
     def queue_of(self, ticket: str) -> str:
         """Return the queue of a backfill."""
         return self._tables.backfills[PREFIX + ticket].queue
+
+    def _seen(self, match: str, caller: Principal) -> str:
+        """Return a match; "" if the caller's key is for other queues, like a session of others."""
+        try:
+            check_match(caller, self._runtime.engine, match)
+        except MatchmakingError:
+            return ""
+        return match
 
     def _name_of(self, queue: str) -> str:
         found = self._resources.of_queue(queue)

@@ -27,6 +27,7 @@ from evenmatch.config.gamelift import (
 from evenmatch.errors import ConfigError
 from evenmatch.model.checks import Place
 from evenmatch.rules.flexmatch.reader import load_rule_set
+from evenmatch.server.auth.principal import Principal
 from evenmatch.server.gamelift import arns, shapes
 from evenmatch.server.gamelift.delivery import target_in
 from evenmatch.server.gamelift.service_errors import ServiceError, invalid, missing, too_many
@@ -59,6 +60,20 @@ class Resources:
         if self._read is None or self._read[0] is not document:
             self._read = document, gamelift_of(document or {})
         return self._read[1]
+
+    def seen_by(self, caller: Principal) -> GameLiftTable:
+        """Return what a caller may see; with a key for some queues, what belongs to them."""
+        table = self.table()
+        if not caller.queues:
+            return table
+        configurations = {
+            name: each
+            for name, each in table.configurations.items()
+            if queue_name_of(name) in caller.queues
+        }
+        used = {each.rule_set for each in configurations.values()}
+        rule_sets = {name: each for name, each in table.rule_sets.items() if name in used}
+        return replace(table, rule_sets=rule_sets, configurations=configurations)
 
     def of_queue(self, queue: str) -> tuple[str, ConfigurationTable] | None:
         """Return the configuration that a queue was made of, None of any other queue."""
@@ -107,11 +122,10 @@ class Resources:
         return shapes.RuleSetAnswer(rule_set=_rule_set(name, made))
 
     async def describe_rule_sets(
-        self, request: shapes.DescribeMatchmakingRuleSets, by: str
+        self, request: shapes.DescribeMatchmakingRuleSets, caller: Principal
     ) -> shapes.RuleSetsAnswer:
         """Show a page of rule sets, or some by name."""
-        del by
-        sets = self.table().rule_sets
+        sets = self.seen_by(caller).rule_sets
         if request.names is not None:
             names = [arns.name_in(each) for each in request.names]
             if lacking := [each for each in names if each not in sets]:
@@ -142,10 +156,10 @@ class Resources:
         return shapes.Nothing()
 
     async def validate_rule_set(
-        self, request: shapes.ValidateMatchmakingRuleSet, by: str
+        self, request: shapes.ValidateMatchmakingRuleSet, caller: Principal
     ) -> shapes.ValidAnswer:
         """Check a rule set without keeping it."""
-        del by
+        del caller
         await _check_body(request.rule_set_body)
         return shapes.ValidAnswer(valid=True)
 
@@ -208,11 +222,10 @@ class Resources:
             )
 
     async def describe_configurations(
-        self, request: shapes.DescribeMatchmakingConfigurations, by: str
+        self, request: shapes.DescribeMatchmakingConfigurations, caller: Principal
     ) -> shapes.ConfigurationsAnswer:
         """Show a page of configurations, some by name, or those of a rule set."""
-        del by
-        known = self.table().configurations
+        known = self.seen_by(caller).configurations
         if request.names:
             asked = dict.fromkeys(arns.name_in(each) for each in request.names)
             names = [name for name in asked if name in known]
@@ -263,11 +276,12 @@ class Resources:
 
         return await self._retag(request.resource_arn, less, by)
 
-    async def list_tags(self, request: shapes.ListTagsForResource, by: str) -> shapes.TagsAnswer:
+    async def list_tags(
+        self, request: shapes.ListTagsForResource, caller: Principal
+    ) -> shapes.TagsAnswer:
         """Show the labels of a resource."""
-        del by
         field, name = _resource(request.resource_arn)
-        tags = _in(self.table(), field, name).tags
+        tags = _in(self.seen_by(caller), field, name).tags
         found = tuple(shapes.Tag(key=key, value=value) for key, value in tags.items())
         return shapes.TagsAnswer(tags=found)
 

@@ -71,7 +71,7 @@ class GameLiftRoute:
         tickets = Tickets(services, resources)
 
         def kept(handler: Callable[[Any, str], Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-            """Return the handler of a resource, which is told who calls in words."""
+            """Return the handler of a change, which is told who calls in words."""
 
             async def answer(given: Any, caller: Principal) -> Any:
                 return await handler(given, f"GameLift.{type(given).__name__} by {caller.name}")
@@ -85,11 +85,9 @@ class GameLiftRoute:
             GameLiftCall(shapes.AcceptMatch, PLAY, tickets.accept),
             GameLiftCall(shapes.StartMatchBackfill, LEAD, tickets.backfill),
             GameLiftCall(shapes.CreateMatchmakingRuleSet, CHANGE, kept(resources.create_rule_set)),
-            GameLiftCall(
-                shapes.DescribeMatchmakingRuleSets, SEE, kept(resources.describe_rule_sets)
-            ),
+            GameLiftCall(shapes.DescribeMatchmakingRuleSets, SEE, resources.describe_rule_sets),
             GameLiftCall(shapes.DeleteMatchmakingRuleSet, CHANGE, kept(resources.delete_rule_set)),
-            GameLiftCall(shapes.ValidateMatchmakingRuleSet, SEE, kept(resources.validate_rule_set)),
+            GameLiftCall(shapes.ValidateMatchmakingRuleSet, SEE, resources.validate_rule_set),
             GameLiftCall(
                 shapes.CreateMatchmakingConfiguration, CHANGE, kept(resources.create_configuration)
             ),
@@ -99,14 +97,14 @@ class GameLiftRoute:
             GameLiftCall(
                 shapes.DescribeMatchmakingConfigurations,
                 SEE,
-                kept(resources.describe_configurations),
+                resources.describe_configurations,
             ),
             GameLiftCall(
                 shapes.DeleteMatchmakingConfiguration, CHANGE, kept(resources.delete_configuration)
             ),
             GameLiftCall(shapes.TagResource, CHANGE, kept(resources.tag)),
             GameLiftCall(shapes.UntagResource, CHANGE, kept(resources.untag)),
-            GameLiftCall(shapes.ListTagsForResource, SEE, kept(resources.list_tags)),
+            GameLiftCall(shapes.ListTagsForResource, SEE, resources.list_tags),
         )
         self.calls = {call.shape.__name__: call for call in calls}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 
-from evenmatch.config.gamelift import queue_name_of
+from evenmatch.config.gamelift import ConfigurationTable, queue_name_of
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.state.rows import TicketView
 from evenmatch.errors import MatchmakingError, Refusal, TooLate
@@ -58,9 +58,8 @@ class Tickets:
         self, request: shapes.StartMatchmaking, caller: Principal
     ) -> shapes.TicketAnswer:
         """Let players wait; older tickets of theirs are cancelled."""
-        name, table = self._resources.configuration(request.configuration_name)
+        name, table = self._own_configuration(request.configuration_name, caller)
         queue = queue_name_of(name)
-        _check_own(caller, (queue,))
         players = players_of(request.players, self._rule_set(table.rule_set))
         if request.ticket_id is not None and request.ticket_id in self._backfills:
             raise invalid(f"TicketId: {request.ticket_id!r} was used before")
@@ -87,9 +86,8 @@ class Tickets:
         self, request: shapes.StartMatchBackfill, caller: Principal
     ) -> shapes.TicketAnswer:
         """Let a running match ask for players."""
-        name, _ = self._resources.configuration(request.configuration_name)
-        _check_own(caller, (queue_name_of(name),))
-        return shapes.TicketAnswer(matchmaking_ticket=await self._backfills.start(request))
+        self._own_configuration(request.configuration_name, caller)
+        return shapes.TicketAnswer(matchmaking_ticket=await self._backfills.start(request, caller))
 
     async def describe(
         self, request: shapes.DescribeMatchmaking, caller: Principal
@@ -115,7 +113,8 @@ class Tickets:
     async def stop(self, request: shapes.StopMatchmaking, caller: Principal) -> shapes.Nothing:
         """Take a waiting ticket back; one that is cancelled already stays so."""
         if request.ticket_id in self._backfills:
-            _check_own(caller, (self._backfills.queue_of(request.ticket_id),))
+            if caller.queues and self._backfills.queue_of(request.ticket_id) not in caller.queues:
+                raise missing("matchmaking ticket", request.ticket_id)
             await self._backfills.stop(request.ticket_id)
             return shapes.Nothing()
         view = await self._view(request.ticket_id, caller)
@@ -192,11 +191,23 @@ class Tickets:
 
     # Reading
 
+    def _own_configuration(self, name: str, caller: Principal) -> tuple[str, ConfigurationTable]:
+        """Return a configuration and its plain name.
+
+        Whether there is one that the key is not for, is not told.
+
+        Raises:
+            Forbidden: The key is for other queues.
+            ServiceError: There is none.
+        """
+        _check_own(caller, (queue_name_of(arns.name_in(name)),))
+        return self._resources.configuration(name)
+
     async def _view(self, ticket: str, caller: Principal) -> TicketView:
         try:
             view: TicketView = await self._runtime.look(lambda engine: engine.view(PREFIX + ticket))
             _check_own(caller, view.queues)
-        except LookupError:
+        except (LookupError, Forbidden):
             raise missing("matchmaking ticket", ticket) from None
         return view
 

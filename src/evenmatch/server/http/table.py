@@ -265,7 +265,8 @@ MATCHES = (
         rights="tickets matches own read operate",
         parameters=(
             in_query(
-                "queue", _TEXT, "The queue in which the rating counts; by default the first."
+                "queue", _TEXT,
+                "The queue in which the rating counts; by default the first that the key is for.",
             ),
         ),
         answers={"200": PlayerRating}, errors="400 404 503",

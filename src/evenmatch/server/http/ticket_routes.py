@@ -325,10 +325,12 @@ class PlayerRoutes:
 
         def query(engine: Engine) -> PlayerRating:
             queues = engine.tables.queues
-            queue = queues.get(name) if name is not None else next(iter(queues.values()))
+            own = [each for each in queues if not caller.queues or each in caller.queues]
+            if name is not None:
+                check_queue(caller, (name,))
+            queue = queues.get(next(iter(own), "") if name is None else name)
             if queue is None:
-                raise unknown_queue(name or "", queues, "/queue")
-            check_queue(caller, (queue.name,))
+                raise unknown_queue(name or "", own, "/queue")
             ladder = queue.rated_in
             rating = engine.ladders.rating_of(ladder, player, now)
             if rating is None:

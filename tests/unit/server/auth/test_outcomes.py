@@ -83,6 +83,12 @@ def test_key_reads_ratings_of_its_own_queues_only(tmp_path: Path) -> None:
 
         own = await site.call("GET", "/v1/players/ann/rating?queue=other", key=service)
         assert (own.status, own.body["error"]) == (404, "unknown_player")
-        assert (await site.call("GET", "/v1/players/ann/rating", key=service)).status == 403
+        first = await site.call("GET", "/v1/players/ann/rating", key=service)
+        assert (first.status, first.body) == (own.status, own.body)
+        for foreign in (QUEUES[0].name, "absent"):
+            path = f"/v1/players/ann/rating?queue={foreign}"
+            refused = await site.call("GET", path, key=service)
+            words = f"this key is for the queues other, not for {foreign!r}"
+            assert (refused.status, refused.body["message"]) == (403, words)
 
     with_site(tmp_path, scene, queues=QUEUES)
