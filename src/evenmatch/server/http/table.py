@@ -498,14 +498,14 @@ PAGES = (
     Operation(
         "POST", "/", "gameLift", "Make a call of Amazon GameLift, as AWS's clients do",
         "GameLift", lambda at: GameLiftRoute(at.services, at.accounts).answer,
-        rights="tickets operate read", parameters=(_TARGET,), request=_AWS,
+        rights="tickets matches operate read", parameters=(_TARGET,), request=_AWS,
         answers={"200": _AWS, "400": _AWS, "408": None, "413": None, "503": None},
     ),
     Operation(
         "POST", "/service/GameLift/operation/{operation}", "gameLiftCbor",
         "Make the same calls as RPC v2 CBOR, which AWS's clients may send instead",
         "GameLift", lambda at: GameLiftRoute(at.services, at.accounts).answer_cbor,
-        rights="tickets operate read", parameters=(_FORM,), request=_CBOR,
+        rights="tickets matches operate read", parameters=(_FORM,), request=_CBOR,
         answers={"200": _CBOR, "400": _CBOR, "408": None, "413": None, "503": None},
     ),
     Operation(

@@ -1,4 +1,4 @@
-"""What a service key that is for some queues may do and see over GameLift's protocol."""
+"""What keys with few rights, or for some queues, may do and see over GameLift's protocol."""
 
 from pathlib import Path
 
@@ -72,5 +72,18 @@ def test_limited_key_cannot_tell_tickets_of_others_from_none(tmp_path: Path) -> 
             for reply in (stopped, accepted):
                 assert reply.body["message"] == f"there is no matchmaking ticket {ticket!r}"
         assert "aws:theirs" in site.parts.runtime.engine.tables.waiting
+
+    with_site(tmp_path, scene, config=CONFIG)
+
+
+def test_key_of_a_game_server_fills_its_match_and_starts_no_tickets(tmp_path: Path) -> None:
+    key = add_key(tmp_path, "session", "matches")
+
+    async def scene(site: Site) -> None:
+        fill = {"ConfigurationName": "game", "Players": [{**players("bob")[0], "Team": "red"}]}
+        assert (await site.gamelift("StartMatchBackfill", key, **fill)).status == 200
+        start = {"ConfigurationName": "game", "Players": players("ann")}
+        refused = await site.gamelift("StartMatchmaking", key, **start)
+        assert (refused.status, refused.body["__type"]) == (403, "UnauthorizedException")
 
     with_site(tmp_path, scene, config=CONFIG)
