@@ -67,8 +67,9 @@ class GameLiftMemory(LifecycleView):
 
     def keep_roster(self, ticket: str, players: tuple[PlayerShape, ...]) -> None:
         """Note the facts of the players in a request to fill a match."""
+        # Of an id that is used again, the earlier roster goes.
+        self._rostered += len(players) - len(self._rosters.pop(ticket, ()))
         self._rosters[ticket] = players
-        self._rostered += len(players)
         while self._rostered > ROSTER_PLAYERS_MOST and len(self._rosters) > 1:
             self._rostered -= len(self._rosters.popitem(last=False)[1])
 

@@ -3,12 +3,16 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.rows import LiveTicket
 from evenmatch.model.events import WITHDRAWN, Dissolved
 from evenmatch.model.inputs import Advance
 from evenmatch.model.ticket import Player, Ticket
+from evenmatch.server.gamelift import memory as memory_module
 from evenmatch.server.gamelift.memory import GameLiftMemory
+from evenmatch.server.gamelift.shapes import PlayerShape
 
 
 def row(ticket: str) -> LiveTicket:
@@ -64,3 +68,15 @@ def test_newcomer_whose_match_asks_for_nobody_any_more_is_not_returned_by_others
     assert not memory.was_returned("aws:a")
     memory.released(Record(2, Advance(0.0), ()), row("aws:a"))
     assert memory.was_returned("aws:a")
+
+
+def test_roster_of_an_id_that_is_used_again_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_module, "ROSTER_PLAYERS_MOST", 4)
+    memory, pair = GameLiftMemory(), (PlayerShape(player_id="a"), PlayerShape(player_id="b"))
+    for _ in range(10):
+        memory.keep_roster("again", pair)
+    memory.keep_roster("other", pair)
+    assert (memory.roster_of("again"), memory.roster_of("other")) == (pair, pair)
+    memory.keep_roster("again", pair)
+    memory.keep_roster("third", pair)
+    assert (memory.roster_of("again"), memory.roster_of("other")) == (pair, ())
