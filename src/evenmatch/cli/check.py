@@ -17,6 +17,7 @@ from evenmatch.cli.scale_warnings import scale_warnings
 from evenmatch.cli.warnings import setting_warnings
 from evenmatch.config.files import (
     check_hooks,
+    check_targets,
     load_document,
     load_scenario,
     load_server,
@@ -148,6 +149,7 @@ def _say_mistakes(config: Path) -> bool:
         scenario_of(document, config.parent)
         queues, settings, _ = server_of(document, config.parent)
         check_hooks(queues, settings)
+        check_targets(document, settings)
 
     found = mistakes_of(load_document(config), read)
     if len(found) < 2:
@@ -166,6 +168,9 @@ def _read_keys(settings: ServerSettings) -> None:
         ConfigError: It would not start with one of them.
     """
     secrets = [hook.secret_file for hook in settings.allocation.values()]
+    secrets += [each.secret_file for each in settings.notifications.values()]
+    if settings.log_tickets:
+        secrets.append(settings.log_secret_file)
     if settings.tokens is None and settings.keys_file is None and not any(secrets):
         return
     from evenmatch.cli.serve import needs_server
@@ -173,10 +178,16 @@ def _read_keys(settings: ServerSettings) -> None:
     needs_server()
     from evenmatch.server.allocation.hooks import Hook
     from evenmatch.server.auth.accounts import Accounts
+    from evenmatch.server.gamelift.delivery import Target
+    from evenmatch.server.runtime.secret_files import read_secret
 
     Accounts(settings)
     for name, hook in settings.allocation.items():
         Hook(name, hook)
+    for name, notification in settings.notifications.items():
+        Target(name, notification)
+    if settings.log_tickets and settings.log_secret_file is not None:
+        read_secret(Path(settings.log_secret_file))
 
 
 def _foreseen(config: Path, data: str, tenant: str) -> str:

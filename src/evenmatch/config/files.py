@@ -83,8 +83,10 @@ def load_server(path: str | Path) -> tuple[tuple[Queue, ...], ServerSettings, in
             file and the key.
     """
     with naming(path):
-        found = parse_server(_read(path), Path(path).parent)
+        document = read_document(_read(path))
+        found = server_of(document, Path(path).parent)
         check_hooks(*found[:2])
+        check_targets(document, found[1])
         return found
 
 
@@ -251,6 +253,30 @@ def check_hooks(queues: tuple[Queue, ...], settings: ServerSettings) -> None:
             at = queue_place(queue.name).at("allocation")
             at.refuse(
                 f'= "{queue.allocation}" names no hook; add [server.allocation.{queue.allocation}]'
+            )
+
+
+def check_targets(document: Mapping[str, object], settings: ServerSettings) -> None:
+    """Refuse configurations whose events would be sent to a webhook that does not exist.
+
+    Args:
+        document: The keys of a file.
+        settings: Those of the server.
+
+    Raises:
+        ConfigError: There is one.
+    """
+    if "gamelift" not in document:
+        return
+    from evenmatch.config.gamelift import gamelift_of, target_in
+
+    for name, each in gamelift_of(document).configurations.items():
+        target = target_in(each.notification_target)
+        if target and target not in settings.notifications:
+            at = ROOT.at("gamelift").at("configurations").at(name).at("notification_target")
+            at.refuse(
+                f'= "{each.notification_target[:300]}" names no webhook; add '
+                f"[server.notifications.{target[:64]}]"
             )
 
 

@@ -146,6 +146,15 @@ def hook_of(arn: str) -> str | None:
     return None if found is None else found[1]
 
 
+def target_in(topic: str) -> str:
+    """Return the name of the webhook in the ARN of a topic.
+
+    >>> target_in("arn:aws:sns:us-east-1:1234:game-events"), target_in("game-events")
+    ('game-events', 'game-events')
+    """
+    return topic.rpartition(":")[2].rpartition("/")[2]
+
+
 def queue_name_of(configuration: str) -> str:
     """Return the queue name of a configuration; long names are shortened, and stay different.
 

@@ -749,6 +749,14 @@ def test_what_only_the_engine_finds_wrong_is_said_with_the_files_name(
             "server.allocation.fleet.secret_file: {folder}/none.key cannot be read",
         ),
         ('[server]\nkeys_file = "none.json"', "{folder}/none.json cannot be read"),
+        (
+            '[server.notifications.events]\nurl = "http://a/b"\nsecret_file = "none.key"',
+            "server.notifications.events.secret_file: {folder}/none.key cannot be read",
+        ),
+        (
+            '[server]\nlog_tickets = true\nlog_secret_file = "none.key"',
+            "{folder}/none.key cannot be read",
+        ),
     ],
 )
 def test_check_reads_files_of_keys_as_serve_does(

@@ -1,11 +1,12 @@
 """Configurations and rule sets of GameLift as queues."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evenmatch.config.files import server_of
+from evenmatch.config.files import load_server, server_of
 from evenmatch.config.gamelift import queue_name_of
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import ReadyCheck
@@ -72,3 +73,22 @@ def test_names_that_are_too_long_for_queues_stay_different() -> None:
     names = [queue_name_of("x" * 100 + end) for end in ("a", "b", "")]
     assert len(set(names)) == 3
     assert {len(name) for name in names} == {64}
+
+
+def test_target_must_name_a_webhook(tmp_path: Path) -> None:
+    body = json.dumps(RULES)
+    path = tmp_path / "mine.toml"
+    text = f"""
+[[queue]]
+[gamelift.rule_sets.rules]
+body = '''{body}'''
+[gamelift.configurations.game]
+rule_set = "rules"
+request_timeout = 30
+notification_target = "arn:aws:sns:eu-west-1:1:events"
+"""
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"add \[server\.notifications\.events\]"):
+        load_server(path)
+    path.write_text(f'{text}[server.notifications.events]\nurl = "http://a/"\n')
+    assert len(load_server(path)[0]) == 2

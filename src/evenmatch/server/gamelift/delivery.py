@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from evenmatch.config.gamelift import target_in
 from evenmatch.config.server import Notification
 from evenmatch.server.allocation.hooks import AGAIN, Unreachable, post, secret_in, signature, tls_of
 from evenmatch.server.http.responses import encode
@@ -107,15 +108,6 @@ class Targets:
         target = self._targets.get(target_in(topic))
         if target is not None:
             target.put(topic, envelope)
-
-
-def target_in(topic: str) -> str:
-    """Return the name of the webhook in the ARN of a topic.
-
-    >>> target_in("arn:aws:sns:us-east-1:1234:game-events"), target_in("game-events")
-    ('game-events', 'game-events')
-    """
-    return topic.rpartition(":")[2].rpartition("/")[2]
 
 
 def _notification(topic: str, envelope: Mapping[str, Any], at: float) -> bytes:

@@ -23,13 +23,13 @@ from evenmatch.config.gamelift import (
     gamelift_of,
     queue_name_of,
     queue_of_configuration,
+    target_in,
 )
 from evenmatch.errors import ConfigError
 from evenmatch.model.checks import Place
 from evenmatch.rules.flexmatch.reader import load_rule_set
 from evenmatch.server.auth.principal import Principal
 from evenmatch.server.gamelift import arns, shapes
-from evenmatch.server.gamelift.delivery import target_in
 from evenmatch.server.gamelift.service_errors import ServiceError, invalid, missing, too_many
 from evenmatch.server.runtime.services import Services
 

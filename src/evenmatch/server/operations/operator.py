@@ -13,7 +13,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evenmatch.config.files import check_hooks, files_in, load_document, server_of
+from evenmatch.config.files import (
+    check_hooks,
+    check_targets,
+    files_in,
+    load_document,
+    server_of,
+)
 from evenmatch.config.gamelift import gamelift_of
 from evenmatch.engine.configuration import ConfigurationEffect
 from evenmatch.engine.engine import Engine
@@ -237,6 +243,7 @@ class OperatorControls:
         if plan.file is None:
             raise ConfigError("the server was started without a CONFIG file")
         document = await asyncio.to_thread(load_document, plan.file)
+        self._check_targets(document)
         tables = await self._tables()
         whole = self._with_configurations(document, tables)
         found = await asyncio.to_thread(self._parse, {"server": {}, **whole})
@@ -411,6 +418,13 @@ class OperatorControls:
                 raise ConfigError(SERVER_DIFFERS.format(keys=_differing(document["server"], known)))
         check_foreign(specs_in(document), self._trusted())
         check_files(changeable(document))
+        self._check_targets(document)
+
+    def _check_targets(self, document: Mapping[str, Any]) -> None:
+        try:
+            check_targets(document, self._runtime.plan.settings)
+        except ConfigError as error:
+            raise ConfigError(f"{error}, and restart the server") from None
 
     def _again(self, tables: Tables, queues: tuple[Queue, ...]) -> Configure:
         """Return the same configuration under its number, but for what its shell changes."""

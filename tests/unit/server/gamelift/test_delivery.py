@@ -10,10 +10,11 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from evenmatch.config.gamelift import target_in
 from evenmatch.config.server import Notification
 from evenmatch.errors import ConfigError
 from evenmatch.server.gamelift import delivery
-from evenmatch.server.gamelift.delivery import Target, Targets, target_in
+from evenmatch.server.gamelift.delivery import Target, Targets
 from tests.waiting import until
 
 TOPIC = "arn:aws:sns:eu-west-1:1234:events"

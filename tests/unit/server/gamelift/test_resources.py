@@ -89,3 +89,15 @@ def test_policy_of_a_queue_that_a_configuration_makes_is_refused(tmp_path: Path,
         assert (await change("duel", "rounds:every=5", by="somebody")).version == 2
 
     with_file(tmp_path, scene)
+
+
+def test_target_without_a_webhook_is_refused_over_http_and_in_the_file(tmp_path: Path) -> None:
+    async def scene(parts: Services, resources: Resources, file: Path) -> None:
+        lost = f'{EDITED}notification_target = "arn:aws:sns:eu-west-1:1:lost"\n'
+        with pytest.raises(ConfigError, match=r"add \[server\.notifications\.lost\], and restart"):
+            await parts.operator.change(tomllib.loads(lost), by="somebody")
+        file.write_text(lost)
+        await parts.operator.reload()
+        assert descriptions(resources) == [None]
+
+    with_file(tmp_path, scene)
