@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import msgspec
+
+from evenmatch.errors import InvalidTicket
 
 Value = float | str | tuple[str, ...] | dict[str, float]
 """An attribute: a number, a word, a set of words (sorted), or a map such as region -> ms."""
@@ -77,6 +81,23 @@ class Ticket(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     def age_key(self) -> tuple[float, int]:
         """Return the order of waiting: longest first, then by acceptance."""
         return (self.enqueued_at, self.sequence)
+
+
+def check_player_id(name: str, where: str) -> None:
+    """Refuse ids that are blank or hold control characters; joined emoji are fine.
+
+    Raises:
+        InvalidTicket: The id cannot be read.
+    """
+    if name.isprintable() and not name.isspace():
+        return
+    if name.isspace():
+        raise InvalidTicket("a player's id may not be blank", where=where)
+    for character in name:
+        if unicodedata.category(character) in ("Cc", "Zl", "Zp"):
+            raise InvalidTicket(
+                f"a player's id may not hold control characters, got {character!r}", where=where
+            )
 
 
 def attribute_of(ticket: Ticket | NewTicket, player: Player, name: str) -> Value | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 import sys
-import unicodedata
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
@@ -18,7 +17,7 @@ import msgspec
 from msgspec import UNSET, UnsetType, inspect
 
 from evenmatch.errors import InvalidTicket, Refusal, nearest_name
-from evenmatch.model.ticket import NewTicket, Player, Value
+from evenmatch.model.ticket import NewTicket, Player, Value, check_player_id
 from evenmatch.wire.matches import MatchState
 
 BATCH_MAX = 1_000
@@ -390,20 +389,8 @@ def new_ticket(created: CreateTicket) -> NewTicket:
     for at, player in enumerate(created.players):
         if player.attributes:
             _sort_sets(player.attributes)
-        if not player.id.isprintable() or player.id.isspace():
-            _check_id(player.id, f"/players/{at}/id")
+        check_player_id(player.id, f"/players/{at}/id")
     return NewTicket(created.players, created.queues, created.attributes)
-
-
-def _check_id(name: str, where: str) -> None:
-    """Refuse ids that are blank or hold control characters; joined emoji are fine."""
-    if name.isspace():
-        raise InvalidTicket("a player's id may not be blank", where=where)
-    for character in name:
-        if unicodedata.category(character) in ("Cc", "Zl", "Zp"):
-            raise InvalidTicket(
-                f"a player's id may not hold control characters, got {character!r}", where=where
-            )
 
 
 def _sort_sets(values: dict[str, Value]) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from evenmatch.model.ticket import LATENCY, Player, Value
+from evenmatch.errors import InvalidTicket
+from evenmatch.model.ticket import LATENCY, Player, Value, check_player_id
 from evenmatch.rules.flexmatch.rule_set import AttributeValue as Default
 from evenmatch.rules.flexmatch.rule_set import RuleSet
 from evenmatch.server.gamelift.service_errors import invalid
@@ -20,8 +21,8 @@ def players_of(players: Sequence[PlayerShape], rule_set: RuleSet) -> tuple[Playe
     """Return the players of a request.
 
     Raises:
-        ServiceError: One has no id, or attributes that the rule set does not declare, declares
-            otherwise, or needs.
+        ServiceError: One has no id, or one that nobody can read, or attributes that the rule set
+            does not declare, declares otherwise, or needs.
     """
     declared = {each.name: each for each in rule_set.attributes}
     types = {name: KINDS[each.type] for name, each in declared.items()}
@@ -33,6 +34,10 @@ def players_of(players: Sequence[PlayerShape], rule_set: RuleSet) -> tuple[Playe
             raise invalid(f"{where}.PlayerId: is missing")
         if len(each.player_id) > PLAYER_ID_MAX:
             raise invalid(f"{where}.PlayerId: this server takes at most {PLAYER_ID_MAX} characters")
+        try:
+            check_player_id(each.player_id, where)
+        except InvalidTicket as error:
+            raise invalid(f"{where}.PlayerId: {error.message}") from None
         if any(each.player_id == other.id for other in found):
             raise invalid(f"{where}.PlayerId: {each.player_id[:64]!r} is in the ticket already")
         attributes = _attributes(each.player_attributes or {}, types, f"{where}.PlayerAttributes")

@@ -52,6 +52,8 @@ def test_lists_and_maps_come_back_as_sent() -> None:
     [
         ([shape(None, map=DUST)], "PlayerId: is missing"),
         ([shape("x" * 129, map=DUST)], "128 characters"),
+        ([shape("\x00a", map=DUST)], "Players[0].PlayerId: a player's id may not hold control"),
+        ([shape(" ", map=DUST)], "Players[0].PlayerId: a player's id may not be blank"),
         ([shape(map=DUST), shape(map=DUST)], "Players[1].PlayerId"),
         ([shape()], "no default"),
         ([shape(map=AttributeValue())], "got nothing"),
