@@ -257,13 +257,13 @@ def test_shard_that_fails_again_and_again_is_rebuilt_with_growing_pauses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     paused: list[float] = []
-    sleep = asyncio.sleep
+    real = asyncio.sleep
 
     async def noted(seconds: float) -> None:
         if seconds in runtime_module.REBUILD_PAUSES:
             paused.append(seconds)
             seconds = 0.0
-        await sleep(seconds)
+        await real(seconds)
 
     monkeypatch.setattr(runtime_module.asyncio, "sleep", noted)
     ahead = 0.0
