@@ -345,7 +345,7 @@ class Queue(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         group: Queues of the same group share players.
         exclusive_match: Whether players of its live matches may not queue, here or in any other
             queue of its group; queues of other groups take them.
-        match_max: For `exclusive_match`: seconds after which a match no longer counts as live.
+        match_max: Seconds after which a match counts as live no more, and asks for no players.
         silent_after: Seconds without a heartbeat after which a ticket is cancelled; None means
             never.
         accept: The ready-check; None means that matches are final at once.

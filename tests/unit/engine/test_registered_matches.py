@@ -29,7 +29,7 @@ from evenmatch.model.events import (
     Refused,
     Registered,
 )
-from evenmatch.model.inputs import Advance, Close, Configure, Enqueue, Input, Open, Register
+from evenmatch.model.inputs import Advance, Close, Configure, Enqueue, Finish, Input, Open, Register
 from evenmatch.model.match import Priority
 from evenmatch.model.queue import Criterion, Queue
 from evenmatch.model.ticket import LATENCY, NewTicket, Player
@@ -184,6 +184,27 @@ def test_foreign_match_ends_with_match_max_however_often_it_is_heard_of() -> Non
         shard.hand(Open(now, registered.match.id, 0, (), lease=30.0))
 
     assert shard.pass_to(101.0) == [Finished(registered.match.id, "match_max")]
+
+
+def test_foreign_match_asks_for_its_whole_lease_even_beyond_match_max() -> None:
+    plain = replace(queue("main", 2, 2), backfill="manual", match_max=100.0)
+    shard = Shard(plain)
+    shard.register(1.0, "ab", "c", lease=5_000.0)
+
+    assert shard.pass_to(5_000.0) == []
+    events = shard.pass_to(5_001.0)
+    assert [type(each) for each in events] == [Closed, Finished]
+    assert (shard.backfill().state, shard.backfill().ended_at) == ("expired", 5_001.0)
+
+
+def test_request_of_a_match_that_is_over_ended_when_it_was() -> None:
+    shard = Shard()
+    (registered, *_) = shard.register(1.0, "ab", "c", lease=3_000.0)
+    assert isinstance(registered, Registered)
+    # Nothing was recorded for longer than requests are kept that have ended.
+    shard.hand(Finish(2_000.0, registered.match.id))
+
+    assert (shard.backfill().state, shard.backfill().ended_at) == ("cancelled", 2_000.0)
 
 
 def fills_of(events: Sequence[Event]) -> list[Event]:

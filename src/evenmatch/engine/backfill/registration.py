@@ -70,8 +70,8 @@ def registered_of(
             f"all attributes that have no default",
             where="/teams",
         )
-    # Its lease may be renewed, so the match itself ends as any other does.
-    ends_at = register.now + objective.queue.match_max
+    # Its lease may be renewed, so the match itself ends as any other does, but not before that.
+    ends_at = register.now + max(objective.queue.match_max, register.lease)
     return Registered(match, teams, register.session or match_id, ends_at)
 
 

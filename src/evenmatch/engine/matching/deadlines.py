@@ -145,14 +145,12 @@ def fill_at_deadline(
         if any(ready_at(other, ticket) > now for other in chosen):
             continue
         larger = sorted([*chosen, ticket], key=lambda t: t.age_key)
-        found = seat_with_bots(pool, larger, now)
-        if found is None:
-            continue
-        if not is_barred(larger):
+        if is_barred(larger):
+            if ticket not in shunned:
+                shunned.append(ticket)
+        elif (found := seat_with_bots(pool, larger, now)) is not None:
             chosen, room = larger, room - ticket.size
             seating, bots = found
-        elif ticket not in shunned:
-            shunned.append(ticket)
     if (bots and not has_bots) or (len(chosen) == 1 and is_barred(chosen)):
         return None
     return chosen, seating, bots

@@ -146,7 +146,9 @@ class WaitingColumns:
             ticket: The newcomer.
             waiting: All who wait, by id, the newcomer among them.
         """
-        self._row(ticket)
+        # Who comes behind those that are looked at gets a row when it is needed.
+        if self._have_all or len(waiting) <= LOOK_AT_MOST or ticket.id in self._rows:
+            self._row(ticket)
         self._compact(waiting)
 
     def of(self, tickets: Iterable[Ticket]) -> TicketColumns:

@@ -238,8 +238,7 @@ def _assigned(tables: Tables, input_: Input, event: Assigned) -> None:
 
 
 def _finished(tables: Tables, input_: Input, event: Finished) -> None:
-    del input_
-    finish(tables, event.match)
+    finish(tables, event.match, input_.now)
 
 
 def _job_asked(tables: Tables, input_: Input, event: JobAsked) -> None:
@@ -423,12 +422,12 @@ def forget(tables: Tables) -> None:
     for penalties in tables.penalties.values():
         _forget_penalties(penalties, now)
     for match_id in _first(tables.rosters, lambda _: False, ROSTERS_MOST):
-        lay_down(tables, match_id)
+        lay_down(tables, match_id, now)
     before = now - KEEP_MATCHES
     for match_id in _first(
         tables.matches, lambda kept: kept.match.at < before and not kept.live, KEEP_MATCHES_MOST
     ):
-        finish(tables, match_id)
+        finish(tables, match_id, now)
         kept_match = tables.matches.pop(match_id)
         tables.rosters.pop(match_id, None)
         tables.forgotten[kept_match.match.queue] = kept_match.made

@@ -176,7 +176,7 @@ def voided(tables: Tables, input_: Input, event: Voided) -> None:
     del tables.rosters[event.match]
     changed = tables.sequence + 1
     for match_id in (event.match, *event.fills):
-        finish(tables, match_id)
+        finish(tables, match_id, input_.now)
         match = tables.matches[match_id].match
         for played in tables.played.values():
             played.take_back(match)
@@ -190,12 +190,12 @@ def voided(tables: Tables, input_: Input, event: Voided) -> None:
     tables.counters.returned += len(event.tickets)
 
 
-def finish(tables: Tables, match_id: str) -> None:
+def finish(tables: Tables, match_id: str, now: float) -> None:
     """Let the players of a live match queue again; nobody joins it any more."""
     kept_match = tables.matches.get(match_id)
     if kept_match is None or not kept_match.live:
         return
-    over(tables, match_id)
+    over(tables, match_id, now)
     tables.matches[match_id] = replace(tables.matches[match_id], live=False)
     for busy in tables.busy.values():
         for team in kept_match.match.players:
@@ -204,18 +204,18 @@ def finish(tables: Tables, match_id: str) -> None:
                     del busy[player]
 
 
-def over(tables: Tables, match_id: str) -> None:
+def over(tables: Tables, match_id: str, now: float) -> None:
     """Forget the roster of a match that is over, and end those that filled it."""
-    lay_down(tables, match_id)
+    lay_down(tables, match_id, now)
     for fill in tables.matches[match_id].fills:
-        finish(tables, fill)
+        finish(tables, fill, now)
 
 
-def lay_down(tables: Tables, match_id: str) -> None:
-    """Forget the roster of a match, except what a later outcome needs."""
+def lay_down(tables: Tables, match_id: str, now: float) -> None:
+    """Forget the roster of a match at an instant, except what a later outcome needs."""
     roster = tables.rosters.pop(match_id, None)
     if roster is not None:
-        _end_backfill(tables, tables.now, roster, CANCELLED, "match_over")
+        _end_backfill(tables, now, roster, CANCELLED, "match_over")
     if roster is not None and (roster.fills or roster.left):
         kept_match = tables.matches[match_id]
         tables.matches[match_id] = replace(kept_match, fills=roster.fills, left=roster.left)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import msgspec
@@ -28,7 +29,7 @@ class GamePlan(msgspec.Struct, frozen=True):
         shards: One seat for each.
         parts: What each shard has, in the same order.
         settings: Of the game.
-        queues: Of its CONFIG.
+        queues: Of its CONFIG, by shard.
         plans: What runs in each seat.
     """
 
@@ -42,10 +43,7 @@ class GamePlan(msgspec.Struct, frozen=True):
     def read_anew(self) -> GamePlan:
         """Return it with the queues of CONFIG as it reads now; a wrong file changes none."""
         plans = tuple([read_anew(each) for each in self.plans])
-        found = {queue.name: queue for plan in plans for queue in plan.queues}
-        return msgspec.structs.replace(
-            self, plans=plans, queues=tuple(found.values()) or self.queues
-        )
+        return msgspec.structs.replace(self, plans=plans, queues=_queues_of(plans) or self.queues)
 
 
 def cluster_plan(game: Game, owner: str, lease_seconds: float, *, snapshot_every: int) -> GamePlan:
@@ -70,8 +68,13 @@ def cluster_plan(game: Game, owner: str, lease_seconds: float, *, snapshot_every
         claim = Claim(part.name, owner, lease_seconds)
         start = partial(Games, [one], snapshot_every=snapshot_every)
         seats.append(SeatPlan(game.name, claim, journal, start))
-    settings, queues = game.plan.settings, game.plan.queues
-    return GamePlan(game.name, tuple(seats), layout, settings, queues, tuple(plans))
+    queues = _queues_of(plans)
+    return GamePlan(game.name, tuple(seats), layout, game.plan.settings, queues, tuple(plans))
+
+
+def _queues_of(plans: Sequence[ShardPlan]) -> tuple[Queue, ...]:
+    """Return the queues of some shards, each once though parts of a split group share it."""
+    return tuple({queue.name: queue for plan in plans for queue in plan.queues}.values())
 
 
 def _shard_plan(plan: ShardPlan, part: ShardPart, layout: tuple[ShardPart, ...]) -> ShardPlan:

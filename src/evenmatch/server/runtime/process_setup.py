@@ -53,13 +53,14 @@ def calm_collector() -> None:
 def free_frozen() -> None:
     """Free what the collector was kept from and nobody uses any more: a shard that was rebuilt.
 
-    An engine forms cycles, which only the collector finds, and never among what is frozen. In a
-    process whose collector was not calmed there is nothing to do.
+    An engine forms cycles, which only the collector finds, and never among what is frozen. Where
+    nothing is, there is nothing to do.
 
     Nothing is frozen again: that would keep for good what somebody still holds at this moment. By
-    its thresholds, the collector walks over what is old once in tens of millions of objects.
+    its thresholds, the collector walks over what is old once in tens of millions of objects; so
+    only the first shard that is rebuilt stops the process for this walk.
     """
-    if gc.get_threshold() == COLLECT_AFTER:
+    if gc.get_freeze_count():
         gc.unfreeze()
         gc.collect()
 

@@ -451,7 +451,7 @@ class Runtime(CallbackPort):
         """
         log.error("engine_failed", shard=self.plan.shard, error=repr(error), exc_info=error)
         self._crashed = ShardFailed("the server has failed and is rebuilding its state; try again")
-        self.failure = str(self._crashed)
+        self.failure, self.is_cut_off = str(self._crashed), False
         self._snapshots.drop()
         self._idle.clear()
         self._work.set()
