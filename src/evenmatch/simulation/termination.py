@@ -1,15 +1,20 @@
 """Decides when a simulation is over, although some policies ask to be woken for ever.
 
 When no arrival and no leave is left, a run goes on while a deadline or an expansion of a waiting
-ticket lies ahead. After that it goes on until every queue that still asks for it was woken once,
-made no match, and left its memory unchanged but for its clock. The plan of a job may make the match
-later; until it is there, nothing is over.
+ticket lies ahead, or while players are asked for their readiness. After that it goes on until every
+queue that still asks for it was woken once, made no match, plans none, and left its memory
+unchanged but for its clock. The plan of a job may make the match later; until it is there, nothing
+is over, and then the memory after it is compared, which may have counted one job more.
+
+Some searches learn from finding nothing, so a queue is also given up after `SEARCHES_MAX` of them.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from evenmatch.criteria.expansion import inverse, last_change, round_up
 from evenmatch.criteria.registry import NUMERIC, comparison_of
@@ -23,6 +28,17 @@ from evenmatch.model.ticket import Ticket
 
 IDLE_MAX = 10_000
 """Wakes without a match after which a policy whose memory keeps changing is given up."""
+SEARCHES_MAX = 65
+"""Jobs in a row without a match after which a queue is given up. Whom `rolling` searched for in
+vain rests for 64 searches at the most, so by then everybody has taken part in one more."""
+
+
+class _Search(NamedTuple):
+    """A job whose plan is on its way: by number, with the memory before the wake that asked."""
+
+    memory: Mapping[str, object]
+    asked_at: float
+    number: int
 
 
 class Termination:
@@ -37,7 +53,10 @@ class Termination:
         self._busy_until: float | None = None
         self._idle: set[str] = set()
         self._idle_wakes = 0
-        self._due: dict[str, object] = {}
+        self._due: dict[str, Mapping[str, object]] = {}
+        self._searches: dict[str, _Search] = {}
+        # Jobs without a match by queue.
+        self._in_vain: Counter[str] = Counter()
 
     def is_over(self) -> bool:
         """Return whether no further wake can end a ticket."""
@@ -64,16 +83,43 @@ class Termination:
             return
         self._idle_wakes += 1
         for name, known in self._due.items():
-            if is_same_but_clock(known, self._engine.pools[name].matcher.memory(), now):
-                self._idle.add(name)
+            running = self._engine.pools[name].slot.running
+            if running is None:
+                self._judge(name, known, now)
+            else:
+                self._searches.setdefault(name, _Search(known, now, running.job.number))
 
     def settled(self, events: tuple[Event, ...]) -> bool:
         """Return whether anything happened but for jobs that come and go; then all begins anew."""
         if all(isinstance(event, JobAsked | JobSettled) for event in events):
+            for event in events:
+                if isinstance(event, JobSettled) and event.queue in self._searches:
+                    self._judge_search(event.queue, self._searches.pop(event.queue))
             return False
         self._idle.clear()
         self._idle_wakes = 0
+        self._searches.clear()
+        self._in_vain.clear()
         return True
+
+    def _judge_search(self, name: str, search: _Search) -> None:
+        """Judge a job whose plan made no match; that it was counted is no change of memory."""
+        self._in_vain[name] += 1
+        memory = self._engine.pools[name].matcher.memory()
+        known = {
+            key: memory[key] if memory.get(key) == search.number else value
+            for key, value in search.memory.items()
+        }
+        self._judge(name, known, search.asked_at)
+
+    def _judge(self, name: str, known: Mapping[str, object], now: float) -> None:
+        """Note that a queue is idle if it plans nothing and has learnt nothing since `now`."""
+        pool = self._engine.pools[name]
+        if not pool.starts() and (
+            self._in_vain[name] >= SEARCHES_MAX
+            or is_same_but_clock(known, pool.matcher.memory(), now)
+        ):
+            self._idle.add(name)
 
     def _last_change(self) -> float:
         """Return the last deadline or expansion; nobody enters any more, so it is found once."""

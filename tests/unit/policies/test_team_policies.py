@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from evenmatch import simulate
 from evenmatch.errors import ConfigError
-from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
+from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.scenario import Arrivals, Normal, Scenario
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Matcher
@@ -444,6 +444,29 @@ def test_refusals_outlive_a_restart(spec: str) -> None:
     enter(again, pool, 600.0)
     assert play(again, 600.0, 1_200.0) == []
     assert not refused
+
+
+@pytest.mark.parametrize("spec", SEARCHERS)
+def test_searches_end_with_the_growth_of_the_rules(spec: str) -> None:
+    grows = (
+        Rule("spread", "rating", 10.0, expand=Expansion(rate=1.0, max=100.0)),
+        Rule("imbalance", "rating", 10.0, expand=Expansion(steps=((200.0, 50.0),))),
+    )
+    matcher = matcher_of(spec, Queue("twos", TEAMS.format, TEAMS.criteria, grows))
+    enter(matcher, [ticket(f"t{n}", 400.0 * n, sequence=n) for n in range(1, 6)])
+    assert play(matcher, 0.0, 200.0) == []
+    assert matcher.decide(200.0).wake_at < 230.0
+    assert play(matcher, 200.0, 230.0) == []
+    assert matcher.decide(230.0).wake_at == math.inf
+
+
+@pytest.mark.parametrize("spec", SEARCHERS)
+def test_last_search_takes_the_widest_limit(spec: str) -> None:
+    rule = Rule("spread", "rating", 10.0, expand=Expansion(rate=0.7, max=100.0))
+    matcher = matcher_of(spec, Queue("twos", TEAMS.format, TEAMS.criteria, (rule,)))
+    pool = [500.0, 600.0, 530.0, 570.0]
+    enter(matcher, [ticket(f"t{n}", each, sequence=n) for n, each in enumerate(pool, 1)])
+    assert [count for _, count in play(matcher, 0.0, 800.0)] == [1]
 
 
 def test_nobody_rests_once_the_pool_is_small() -> None:

@@ -10,7 +10,7 @@ from evenmatch import Grouping, Player, Ticket, rate, simulate
 from evenmatch.config.files import parse_scenario
 from evenmatch.criteria.kinds.rematch import redraw_rule
 from evenmatch.errors import ArrivalsError, ConfigError, PolicyError
-from evenmatch.model.queue import Expansion, Format, Handicap, Queue, Rule
+from evenmatch.model.queue import Criterion, Expansion, Format, Handicap, Queue, Rule, Scale
 from evenmatch.model.scenario import Arrivals, Normal, Scenario
 from evenmatch.model.ticket import NewTicket, Rating
 from evenmatch.policies.base import Decision, NoJobs, policy
@@ -245,6 +245,49 @@ class Restless(NoJobs):
 def test_policy_whose_memory_never_rests_is_given_up() -> None:
     history = simulated(DUEL, Restless(), arrival(0.0, "a"))
     assert history.end == 10_000.0
+
+
+TWOS = Format((2, 2))
+GROWS = Rule("spread", "rating", 10.0, expand=Expansion(rate=1.0))
+
+
+def far_apart(count: int) -> list[Arrival]:
+    return [arrival(float(n), f"p{n}", 1_000.0 * n) for n in range(count)]
+
+
+@pytest.mark.parametrize("spec", ["rolling:effort=10", "threshold:effort=10"])
+def test_run_ends_once_limits_are_at_their_widest_and_searches_find_nobody(spec: str) -> None:
+    rule = Rule("spread", "rating", 10.0, expand=Expansion(rate=1.0, max=100.0))
+    history = run(far_apart(5), Queue(format=TWOS, rules=(rule,)), spec=spec)
+    assert history.matches == []
+    # The last to come accepts most after 90 s; a search follows by an eighth of that later.
+    assert 94.0 < history.end < 106.0
+
+
+@pytest.mark.parametrize("spec", ["rolling:effort=10", "threshold:effort=10"])
+def test_run_ends_though_a_limit_widens_for_ever_where_another_rule_keeps_all_apart(
+    spec: str,
+) -> None:
+    rules = (GROWS, Rule("same", "mode"))
+    rows = [arrival(float(n), f"p{n}", 9.0 * n, attributes={"mode": f"{n}"}) for n in range(5)]
+    history = run(rows, Queue(format=TWOS, rules=rules), spec=spec)
+    assert history.matches == []
+    assert history.end < 100.0
+
+
+def test_run_goes_on_while_a_search_has_planned_a_match() -> None:
+    rows = [arrival(float(n), f"p{n}", 9.0 * n) for n in range(4)]
+    near = Criterion("spread", "rating", scale=Scale(min=0.0, max=100.0))
+    queue = Queue(format=TWOS, criteria=(near,), rules=(GROWS,))
+    history = run(rows, queue, spec="threshold:effort=10,quality=1,relax=0")
+    assert [match.at for match in history.matches] == [300.0]
+
+
+def test_rounds_that_seat_nobody_are_given_up() -> None:
+    queue = Queue(format=TWOS, rules=(Rule("spread", "rating", 10.0),))
+    history = run(far_apart(5), queue, spec="rounds:every=10,effort=10")
+    assert history.matches == []
+    assert 650.0 <= history.end <= 660.0
 
 
 def test_memories_are_compared_but_for_their_clocks() -> None:

@@ -24,7 +24,7 @@ from typing import Any
 
 import msgspec
 
-from evenmatch.criteria.expansion import TICKS, round_up
+from evenmatch.criteria.expansion import TICKS, last_change, round_up
 from evenmatch.criteria.objective import Objective
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
@@ -194,6 +194,8 @@ WRITTEN = 4
 """Tickets whose facts are written into columns with each call: they come one by one, and so no
 search begins with writing thousands."""
 TICK = 1.0 / TICKS
+LATE = 4.0 * TICK
+"""Seconds after the end of a rule's growth from which on a search surely takes the widest limit."""
 LONG_AGO = 3_600.0
 """Seconds before its newest ticket came from which on any match that is due could have started."""
 REFUSED_MAX = 64
@@ -238,9 +240,11 @@ class SearchingMatcher:
         self._objective = Objective(queue)
         self._roster = BatchRoster(queue)
         self._pool = SearchPool(players_max, memory.get("pool", {}))
-        self._widens = any(each.expand is not None for each in queue.rules)
+        # Whether some rule widens for ever; the growth of the others has an end.
+        self._widens = any(last_change(each.expand, each.limit) == math.inf for each in queue.rules)
         self._rounds = rounds_of(queue)
-        # When conditions change for the last time for somebody who has come.
+        self._last_wait = max(_last_growth(queue), self._rounds.last_wait if self._rounds else 0.0)
+        # When rules or conditions change for the last time for somebody who has come.
         self._changes_until: float = _number(memory.get("changes_until"), -math.inf)
         self._matches: list[TentativeMatch] = [
             msgspec.convert(each, TentativeMatch) for each in memory.get("matches", ())
@@ -273,8 +277,8 @@ class SearchingMatcher:
         self._roster.enter(entry)
         self._roster.write_some(WRITTEN)
         self._pool.enter(entry)
-        if self._rounds is not None:
-            last = round_up(entry.enqueued_at + self._rounds.last_wait)
+        if self._last_wait > 0.0:
+            last = round_up(entry.enqueued_at + self._last_wait)
             self._changes_until = max(self._changes_until, last)
         self.evaluations += 1
         self._newest = max(self._newest, entry.sequence)
@@ -520,6 +524,13 @@ class SearchingMatcher:
         at = min((start_of(each) for each in self._matches), default=math.inf)
         at = min(max(at, self._go_on_at), self.rule.next_at, self._next_search())
         return at if at > now else now + TICK if fired else now
+
+
+def _last_growth(queue: Queue) -> float:
+    """Return the wait at which searches see the last limit at its end; 0 if none has an end."""
+    ends = [last_change(rule.expand, rule.limit) for rule in queue.rules if rule.expand is not None]
+    # Searches take limits a few ticks late; see `batch_rules`.
+    return max([round_up(end) + LATE for end in ends if end < math.inf], default=0.0)
 
 
 def _sum_of(sequences: Collection[int]) -> list[int]:
