@@ -60,6 +60,10 @@ class Termination:
 
     def is_over(self) -> bool:
         """Return whether no further wake can end a ticket."""
+        if self._engine.tables.proposals:
+            # Whoever comes back from a ready-check may have a deadline or be held back.
+            self._busy_until = None
+            return False
         if not self._engine.tables.waiting or self._idle_wakes >= IDLE_MAX:
             return True
         pools = self._engine.pools.items()
@@ -79,7 +83,7 @@ class Termination:
         """Judge a wake by its result; a job that it requested may still come to nothing."""
         if self.settled(events):
             return
-        if now <= self._last_change():
+        if self._engine.tables.proposals or now <= self._last_change():
             return
         self._idle_wakes += 1
         for name, known in self._due.items():

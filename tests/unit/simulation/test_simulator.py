@@ -10,8 +10,17 @@ from evenmatch import Grouping, Player, Ticket, rate, simulate
 from evenmatch.config.files import parse_scenario
 from evenmatch.criteria.kinds.rematch import redraw_rule
 from evenmatch.errors import ArrivalsError, ConfigError, PolicyError
-from evenmatch.model.queue import Criterion, Expansion, Format, Handicap, Queue, Rule, Scale
-from evenmatch.model.scenario import Arrivals, Normal, Scenario
+from evenmatch.model.queue import (
+    Criterion,
+    Expansion,
+    Format,
+    Handicap,
+    Queue,
+    ReadyCheck,
+    Rule,
+    Scale,
+)
+from evenmatch.model.scenario import Answers, Arrivals, Normal, Scenario
 from evenmatch.model.ticket import NewTicket, Rating
 from evenmatch.policies.base import Decision, NoJobs, policy
 from evenmatch.policies.registry import parse_policy
@@ -288,6 +297,16 @@ def test_rounds_that_seat_nobody_are_given_up() -> None:
     history = run(far_apart(5), queue, spec="rounds:every=10,effort=10")
     assert history.matches == []
     assert 650.0 <= history.end <= 660.0
+
+
+def test_run_goes_on_while_players_are_asked_for_their_readiness() -> None:
+    queue, history = Queue(accept=ReadyCheck(seconds=10.0)), History("main")
+    nobody = (Answers(silent=1.0), np.random.SeedSequence(1))
+    chosen = parse_policy("greedy")
+    simulator = Simulator((queue,), lambda _: chosen, history, answers=nobody, is_checked=True)
+    simulator.run([arrival(0.0, "a"), arrival(1.0, "b")])
+    assert states(history) == {"ta": ("cancelled", 11.0), "tb": ("cancelled", 11.0)}
+    assert history.checks["dissolved"] == 1
 
 
 def test_memories_are_compared_but_for_their_clocks() -> None:
