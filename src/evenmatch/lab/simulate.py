@@ -33,7 +33,7 @@ from evenmatch.simulation.compiled.compilable import (
     why_engine_of_recording,
 )
 from evenmatch.simulation.groups import WITHOUT_TICKETS
-from evenmatch.simulation.history import History
+from evenmatch.simulation.history import CANCELLED, History
 from evenmatch.simulation.metrics import Summary, summarize
 from evenmatch.simulation.outcomes import OutcomeSimulator
 from evenmatch.simulation.seeds import generator
@@ -312,6 +312,11 @@ def _optimum_of(history: History, world: Scenario, summary: Summary) -> dict[str
         end=world.until,
         first_counted=history.first_counted,
         matches=matches,
+        cancelled_at={
+            place: history.ended_at[place]
+            for place, state in enumerate(history.states)
+            if state == CANCELLED
+        },
     )
 
 

@@ -5,6 +5,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from evenmatch import simulate
 from evenmatch.criteria.kinds.rematch import redraw_rule
 from evenmatch.criteria.objective import Objective
 from evenmatch.errors import NotSupported
@@ -14,10 +15,12 @@ from evenmatch.model.queue import (
     Expansion,
     Format,
     Queue,
+    ReadyCheck,
     Rule,
     Sample,
     Scale,
 )
+from evenmatch.model.scenario import Answers, Scenario
 from evenmatch.model.ticket import NewTicket, Player, Ticket
 from evenmatch.policies.registry import parse_policy
 from evenmatch.simulation.arrivals.stream import Arrival
@@ -155,6 +158,34 @@ def test_no_policy_beats_the_optimum(spec: str, on_deadline: str) -> None:
         assert cost >= figures["optimum_cost"] - 1e-9
         assert figures["optimum_cost"] >= figures["optimum_cost_immediate"] - 1e-9
         assert figures["ratio"] == pytest.approx(cost / figures["optimum_cost"])
+
+
+@pytest.mark.parametrize("on_deadline", ["bots", "expire", "keep"])
+@pytest.mark.parametrize("answers", [Answers(decline=1.0), Answers(decline=0.3, silent=0.3)])
+@pytest.mark.parametrize("form", [Format(), Format((2, 2))])
+def test_no_run_whose_players_decline_beats_the_optimum(
+    on_deadline: str, answers: Answers, form: Format
+) -> None:
+    queue = Queue(
+        format=form,
+        criteria=SCHLUP.criteria,
+        wait_max=60.0,
+        on_deadline=on_deadline,
+        accept=ReadyCheck(seconds=5.0),
+        policy="greedy",
+    )
+    run = simulate(Scenario((queue,), answers=answers), arrivals=drawn(1, 40, 1.0), optimum=True)
+    if form == Format():
+        assert run.summary["ratio"] >= 1.0 - 1e-9
+    else:
+        assert run.summary["gap"] is None or run.summary["gap"] >= -1e-9
+
+
+def test_who_was_cancelled_costs_no_more_alone_than_the_wait_until_then() -> None:
+    queue = Queue(criteria=SCHLUP.criteria, wait_max=5.0, on_deadline="expire", wait_price=1.0)
+    arrivals = arrivals_of([0, 1], [0.0, 1.0])
+    assert optimum([queue], arrivals, end=9.0).cost == 3.0  # they play, after a wait of 1
+    assert optimum([queue], arrivals, end=9.0, cancelled_at={0: 0.5, 1: 1.25}).cost == 0.75
 
 
 def test_a_player_is_never_matched_with_himself() -> None:

@@ -12,8 +12,9 @@ division into teams, are ignored.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,8 @@ from evenmatch.solvers.matching.pairs import TIME, UNTIL, Floats, Ints, pair_cos
 Bools = NDArray[np.bool_]
 
 PERCENTILE_SLACK = 1e-9
+NEVER: Mapping[int, float] = MappingProxyType({})
+"""Nobody was cancelled."""
 
 
 @dataclass(frozen=True)
@@ -311,6 +314,10 @@ def _values_of_same(own: Sequence[Arrival], attribute: str) -> Floats:
 # - with `expire`, the price of waiting until its deadline; with `keep` or without a deadline, until
 #   the end; if it is cancelled or the run ends sooner, until then.
 #
+# Who declines in a ready-check, or keeps silent, is cancelled because of a match that was proposed;
+# with other matches they might have played later. So they may be matched as if they had not been,
+# and yet alone cost no more than the wait that they paid for.
+#
 # A ticket in several queues pays the cheapest of these.
 
 
@@ -321,6 +328,7 @@ def costs_alone(
     end: float | None,
     first_counted: int = 0,
     bots_at_once: bool = False,
+    cancelled_at: Mapping[int, float] = NEVER,
 ) -> Floats:
     """Return the cost of leaving each ticket alone.
 
@@ -330,6 +338,7 @@ def costs_alone(
         end: End of the run in seconds; None means the last arrival if tickets have no deadline.
         first_counted: Index of the first ticket that counts; earlier ones cost nothing alone.
         bots_at_once: Whether bots may play with a ticket as soon as it arrives.
+        cancelled_at: When tickets were cancelled in the run, by index, for whatever reason.
     """
     by_name = {queue.name: queue for queue in queues}
     last = arrivals[-1].at if arrivals else 0.0
@@ -341,9 +350,11 @@ def costs_alone(
         leaves = math.inf if arrival.leaves_at is None else arrival.leaves_at
         stop = min(arrival.at + _patience(own), leaves, over)
         idle = max(0.0, (last if math.isinf(stop) else stop) - arrival.at)
-        alone[place] = _cost_alone(
-            own, arrival, idle, min(math.nextafter(leaves, 0.0), over), bots_at_once
-        )
+        cost = _cost_alone(own, arrival, idle, min(math.nextafter(leaves, 0.0), over), bots_at_once)
+        if place in cancelled_at:
+            paid = own[0].price * (cancelled_at[place] - arrival.at)
+            cost = min(cost, paid * len(arrival.ticket.players))
+        alone[place] = cost
     return alone
 
 

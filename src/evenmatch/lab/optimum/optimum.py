@@ -21,7 +21,7 @@ Differs from the paper:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -30,7 +30,14 @@ import numpy as np
 from evenmatch.criteria.registry import NUMERIC
 from evenmatch.criteria.remembered_matches import remembering_kind
 from evenmatch.errors import NotSupported
-from evenmatch.lab.optimum.fields import QueueField, costs_alone, group_field, is_exact, queue_field
+from evenmatch.lab.optimum.fields import (
+    NEVER,
+    QueueField,
+    costs_alone,
+    group_field,
+    is_exact,
+    queue_field,
+)
 from evenmatch.model.queue import Queue
 from evenmatch.simulation.arrivals.stream import Arrival
 from evenmatch.solvers.bounds.group_prices import GroupField, lower_bound
@@ -72,6 +79,7 @@ def optimum(
     end: float | None = None,
     first_counted: int = 0,
     bots_at_once: bool = False,
+    cancelled_at: Mapping[int, float] = NEVER,
     rounds_max: int = ROUNDS_MAX,
     gap_max: float | None = None,
 ) -> Optimum:
@@ -83,6 +91,8 @@ def optimum(
         end: End of the run in seconds; None means the last arrival if tickets have no deadline.
         first_counted: Index of the first ticket after the warm-up.
         bots_at_once: Whether a bot may play with a ticket as soon as it arrives.
+        cancelled_at: When tickets were cancelled in the run, by index: alone they cost no more than
+            their wait until then.
         rounds_max: Most searches for pairs missing in the graph; fewer give two-sided bounds.
         gap_max: Accept a cost within this fraction above the bound; None requires a proof for up
             to `EXACT_MAX` tickets, and `GAP_MAX` for more.
@@ -97,7 +107,12 @@ def optimum(
     _check(queues, arrivals)
     fields = [queue_field(queues, place, arrivals, end) for place in range(len(queues))]
     alone = costs_alone(
-        queues, arrivals, end=end, first_counted=first_counted, bots_at_once=bots_at_once
+        queues,
+        arrivals,
+        end=end,
+        first_counted=first_counted,
+        bots_at_once=bots_at_once,
+        cancelled_at=cancelled_at,
     )
     if gap_max is None:
         gap_max = 0.0 if len(arrivals) <= EXACT_MAX else GAP_MAX
@@ -127,6 +142,7 @@ def optimum_figures(
     end: float | None = None,
     first_counted: int = 0,
     matches: Sequence[PlayedMatch] = (),
+    cancelled_at: Mapping[int, float] = NEVER,
 ) -> dict[str, float | None]:
     """Return the figures that `--optimum` adds to a summary.
 
@@ -137,6 +153,7 @@ def optimum_figures(
         end: End of the run in seconds.
         first_counted: Index of the first ticket after the warm-up.
         matches: Full matches of the run, from which a better plan may be found.
+        cancelled_at: When tickets were cancelled in the run, by index.
 
     Returns:
         `optimum_cost`, `ratio` and `optimum_cost_immediate` (bots allowed at once); or, if only a
@@ -154,19 +171,28 @@ def optimum_figures(
             )
     if are_ruled or not _is_pairing(queues, arrivals):
         fields = [group_field(queues, place, arrivals, end) for place in range(len(queues))]
-        alone = costs_alone(queues, arrivals, end=end, first_counted=first_counted)
+        alone = costs_alone(
+            queues, arrivals, end=end, first_counted=first_counted, cancelled_at=cancelled_at
+        )
         known = cost
         is_free = not (first_counted or are_ruled) and len(queues) == 1
         if is_free and is_exact(queues[0], arrivals):
             known -= saved_by_regrouping(fields[0], matches)
         return _bound_figures(lower_bound(fields, alone, known), cost, known)
-    best = optimum(queues, arrivals, end=end, first_counted=first_counted)
+    best = optimum(
+        queues, arrivals, end=end, first_counted=first_counted, cancelled_at=cancelled_at
+    )
     if not best.is_optimal:
         return _bound_figures(best.bound, cost, min(cost, best.cost))
     immediate = best.cost
     if any(queue.on_deadline == "bots" and queue.wait_max is not None for queue in queues):
         immediate = optimum(
-            queues, arrivals, end=end, first_counted=first_counted, bots_at_once=True
+            queues,
+            arrivals,
+            end=end,
+            first_counted=first_counted,
+            bots_at_once=True,
+            cancelled_at=cancelled_at,
         ).cost
     return {
         "optimum_cost": best.cost,
