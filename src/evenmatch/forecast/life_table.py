@@ -279,7 +279,6 @@ def _matrix(rows: Sequence[array[float]]) -> Floats:
 # age by age. The ratio counts as much as in the larger cell once the cell has `ENOUGH` matches, and
 # an age once it has `ENOUGH_AT_AGE` of them in a bin: with fewer, the larger cell dominates, with
 # more the cell itself.
-# larger cell decides, above it the cell itself.
 
 ENOUGH = 20.0
 """Matches with which a cell counts as much as the larger one that it is a part of."""
