@@ -10,12 +10,27 @@ import pytest
 
 from evenmatch.config.files import load_scenario, parse_scenario
 from evenmatch.forecast.life_table import ENOUGH
-from evenmatch.forecast.quantiles import ESTIMATE_MAX, Curve, earliest_of, newcomer, remaining_wait
+from evenmatch.forecast.quantiles import (
+    ESTIMATE_MAX,
+    Curve,
+    Quantiles,
+    earliest_of,
+    newcomer,
+    remaining_wait,
+)
 from evenmatch.forecast.waits import CELLS_MOST, MATCHES_MIN, Cell, Deciles, WaitForecast
-from evenmatch.lab.study.calibration import NOMINAL, calibrate
+from evenmatch.lab.study.calibration import (
+    NOMINAL,
+    Calibration,
+    ForecastHistory,
+    ToldEstimate,
+    calibrate,
+    calibration_of,
+)
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.simulation.arrivals.arrivals import arrivals_of
+from evenmatch.simulation.history import EXPIRED
 
 QUEUE = Queue(name="duel")
 
@@ -340,6 +355,23 @@ def test_intervals_hold_in_a_scenario_of_known_law() -> None:
     assert at_arrival.median == pytest.approx(0.5, abs=0.06)
     assert later.inside == pytest.approx(NOMINAL, abs=0.06)
     assert at_arrival.half_width < 0.05
+
+
+@pytest.mark.filterwarnings("error")
+def test_error_of_a_share_is_that_of_as_many_blocks_as_there_are() -> None:
+    def calibrated(waits: list[float]) -> Calibration:
+        history = ForecastHistory([QUEUE], (0.0,))
+        for place, wait in enumerate(waits):
+            history.accept(f"t{place}", ticket(f"p{place}"), 0.0)
+            history.leave(f"t{place}", EXPIRED, wait, "deadline")
+        history.told = [
+            ToldEstimate(0.0, place, 0.0, Quantiles(5.0, 2.0, 9.0)) for place in range(len(waits))
+        ]
+        return calibration_of(history, 0.0)
+
+    # The shares of three blocks are 1, 1 and 0; Student's t of two degrees of freedom is 4.303.
+    assert calibrated([3.0, 4.0, 20.0]).half_width == pytest.approx(4.303 / 3.0, abs=0.001)
+    assert math.isnan(calibrated([3.0]).half_width)
 
 
 def test_intervals_hold_on_recorded_arrivals() -> None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from evenmatch.forecast.quantiles import Quantiles
 from evenmatch.forecast.waits import HALF_LIFE, WaitForecast
+from evenmatch.lab.study.study import mean_and_width
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Scenario
@@ -31,7 +32,6 @@ DELAYS = (0.0, 10.0, 60.0)
 """Seconds after arrival at which tickets that still wait get an estimate."""
 BLOCKS = 20
 """Number of blocks of consecutive tickets, whose shares give the error of the total share."""
-SURE = 1.96
 LAST = 200
 LAST_MIN = 20
 SHARES = (0.1, 0.5, 0.9)
@@ -49,7 +49,7 @@ class Calibration(msgspec.Struct, frozen=True):
         unknown: Tickets that got an estimate and left by themselves inside their interval.
         inside: Share of waits in [low, high]; 0.8 is nominal.
         half_width: Of the 95 % confidence interval of `inside`, from blocks of tickets, because
-            the waits of neighbouring tickets are correlated.
+            the waits of neighbouring tickets are correlated; nan if only one was told.
         median: Share of waits up to p50; 0.5 is nominal.
         width: Median of high - low, seconds.
         loss: Pinball loss of low, p50 and high, relative to that of the same quantiles of the last
@@ -67,7 +67,9 @@ class Calibration(msgspec.Struct, frozen=True):
     loss: float
 
 
-class _ToldEstimate(msgspec.Struct, frozen=True):
+class ToldEstimate(msgspec.Struct, frozen=True):
+    """What a ticket was told, the number `place` of a history, so long after its arrival."""
+
     at: float
     place: int
     delay: float
@@ -89,7 +91,7 @@ class ForecastHistory(History):
         super().__init__(queues[0].name)
         self.forecast = WaitForecast(half_life)
         self.forecast.configure(queues)
-        self.told: list[_ToldEstimate] = []
+        self.told: list[ToldEstimate] = []
         self._delays = tuple(delays)
         self._due: list[tuple[float, int, float]] = []
 
@@ -122,7 +124,7 @@ class ForecastHistory(History):
             if self.states[place] == WAITING:
                 estimate = self.forecast.estimate(self.ids[place], at)
                 if estimate is not None:
-                    self.told.append(_ToldEstimate(at, place, delay, estimate))
+                    self.told.append(ToldEstimate(at, place, delay, estimate))
 
 
 def calibrate(
@@ -153,10 +155,11 @@ def calibrate(
         until=scenario.until,
         solve_time=scenario.solve_time,
     ).run(arrivals)
-    return [_row(history, delay) for delay in delays]
+    return [calibration_of(history, delay) for delay in delays]
 
 
-def _row(history: ForecastHistory, delay: float) -> Calibration:
+def calibration_of(history: ForecastHistory, delay: float) -> Calibration:
+    """Return how the intervals of a run held that were given so long after arrival."""
     inside, below, widths, unknown = [], [], [], 0
     for told in history.told:
         if told.delay != delay:
@@ -173,13 +176,13 @@ def _row(history: ForecastHistory, delay: float) -> Calibration:
     if not inside:
         return Calibration(delay, 0, unknown, *[math.nan] * 5)
     shares = [float(np.mean(block)) for block in np.array_split(inside, BLOCKS) if len(block)]
-    half_width = SURE * float(np.std(shares, ddof=1)) / math.sqrt(len(shares))
+    _, half_width = mean_and_width(shares)
     return Calibration(
         delay,
         len(inside),
         unknown,
         float(np.mean(inside)),
-        half_width,
+        math.nan if half_width is None else half_width,
         float(np.mean(below)),
         float(np.median(widths)),
         _loss_over_last(history, delay),
