@@ -381,6 +381,7 @@ def _agrees(interval, value: float) -> None:
         ({"sides": {"A": 1.0}}, "name two sides, and any for players who take either, got 1"),
         ({"teams": (1, 1, 1), "sides": SIDES}, "sides need two teams, and a match has 3"),
         ({"levels": (0.5, 0.5), "zones": 3}, "zones must be 2 to 2"),
+        ({"levels": (0.0, 1.0)}, "levels: two of them at least need players, got (0.0, 1.0)"),
         ({"hours": (1.0,) * 23}, "hours must be 24 numbers, one for each hour, got 23"),
         ({"hours": (0.0,) * 24}, "hours must not all be 0"),
     ],

@@ -287,6 +287,8 @@ def _check_levels(base: PlayerBase) -> None:
         raise ConfigError(f"levels must be 2 to {LEVELS_MAX:,} shares, got {len(base.levels):,}")
     check_shares("levels", base.levels)
     filled = sum(share > 0.0 for share in base.levels)
+    if filled < 2:
+        raise ConfigError(f"levels: two of them at least need players, got {base.levels}")
     if not 2 <= base.zones <= min(ZONES_MAX, filled):
         raise ConfigError(
             f"zones must be 2 to {min(ZONES_MAX, filled)} (levels that have players, at most "
