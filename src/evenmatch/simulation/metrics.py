@@ -19,7 +19,8 @@ What counts, and for whom:
   `left` before they had a match, `declined` one, or were `silent` when they were asked.
 - `checks`, where a queue has a ready-check, counts all matches of the run that were proposed, that
   lost a player, that were played all the same, and that came to nothing; `repaired_share` is the
-  share of failed checks that were repaired, `turned_away` counts players on a cooldown.
+  share of failed checks that were repaired, `turned_away` counts players on a cooldown,
+  with their parties.
 - `outcomes`, where matches are played, says how many counted in the whole run, and how well the
   stored ratings of each ladder order the players by their true skills (Spearman's correlation).
 - `off_side`, where a queue takes sides as wishes, are the players of counted tickets who were

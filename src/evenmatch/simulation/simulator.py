@@ -285,7 +285,7 @@ class Simulator:
                 heapq.heappush(self._leaves, (leaves_at, place))
                 self.history.leaves_at[place] = leaves_at
         elif isinstance(event, Refused) and event.code == "cooldown":
-            self._turned_away += 1
+            self._turned_away += len(ticket.players)
         elif isinstance(event, Refused) and event.code != "already_waiting":
             raise self._error(arrival, event.message, _subject(event))
         else:

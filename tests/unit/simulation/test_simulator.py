@@ -309,6 +309,21 @@ def test_run_goes_on_while_players_are_asked_for_their_readiness() -> None:
     assert history.checks["dissolved"] == 1
 
 
+def test_all_players_of_a_party_are_turned_away_because_of_one_on_a_cooldown() -> None:
+    check = ReadyCheck(seconds=5.0, cooldowns=(100.0,), again=0.0)
+    queue = Queue(format=Format((3, 3)), accept=check)
+    history, chosen = History("main"), parse_policy("greedy")
+    nobody = (Answers(silent=1.0), np.random.SeedSequence(1))
+    rows = [
+        Arrival(at, NewTicket(tuple([Player(f"{name}{n}") for n in range(3)]), id=f"{name}{at}"))
+        for at in (0.0, 20.0, 40.0)
+        for name in "ab"
+    ]
+    Simulator((queue,), lambda _: chosen, history, answers=nobody).run(rows)
+    assert history.checks["proposed"] == 2
+    assert history.checks["turned_away"] == 6
+
+
 def test_memories_are_compared_but_for_their_clocks() -> None:
     assert is_same_but_clock([1, "a", {"at": 2.0}], [1, "a", {"at": 7.0}], 5.0)
     assert not is_same_but_clock({"seen": 3}, {"seen": 4}, 5.0)
