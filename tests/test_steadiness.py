@@ -44,7 +44,6 @@ STAND_INS = {
     ("integration/test_stall.py", "stopped"): "how long a process stands still",
     ("unit/server/test_alerts.py", "append"): "a disk",
     ("unit/server/test_allocation.py", "serve"): "an allocator",
-    ("unit/server/test_allocation.py", "closed"): "one that is slow to hang up",
     ("unit/server/test_cluster_nodes.py", "*"): "nothing is to happen meanwhile",
     ("unit/server/test_jobs.py", "scene"): "a search that goes on",
     ("unit/server/test_timeouts.py", "scene"): "a loop that is away",

@@ -560,7 +560,13 @@ def test_answer_counts_however_slowly_the_connection_ends(monkeypatch: pytest.Mo
             return HttpResponse(200, {}, b"{}")
 
         async def closed(self) -> None:
-            await asyncio.sleep(0.03)
+            loop = asyncio.get_running_loop()
+            end = loop.time() + 0.03
+
+            async def is_late() -> bool:
+                return loop.time() > end
+
+            await until(is_late)
             Lingering.ended = True
 
     monkeypatch.setattr(hooks, "Connection", Lingering)

@@ -257,15 +257,15 @@ def test_shard_that_fails_again_and_again_is_rebuilt_with_growing_pauses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     paused: list[float] = []
-    real = asyncio.sleep
 
-    async def noted(seconds: float) -> None:
-        if seconds in runtime_module.REBUILD_PAUSES:
-            paused.append(seconds)
-            seconds = 0.0
-        await real(seconds)
+    class Noted(tuple[float, ...]):
+        """Pauses that are noted, and over at once."""
 
-    monkeypatch.setattr(runtime_module.asyncio, "sleep", noted)
+        def __getitem__(self, at: Any) -> Any:
+            paused.append(super().__getitem__(at))
+            return 0.0
+
+    monkeypatch.setattr(runtime_module, "REBUILD_PAUSES", Noted(runtime_module.REBUILD_PAUSES))
     ahead = 0.0
 
     async def scene() -> None:

@@ -221,7 +221,7 @@ class Node:
     def _is_draining(self) -> bool:
         """Return whether no shard takes new tickets, or none of a node that was told to drain."""
         seats = list(self._seats.values())
-        # What other nodes have, one that drains by a game's wish still hands on.
+        # A node that drains only because a game asked for it goes on handing on to others.
         held = [seat for seat in seats if self._is_told_to_drain and seat.present is not None]
         return all(seat.is_draining for seat in held or seats)
 
