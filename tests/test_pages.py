@@ -29,19 +29,17 @@ pytestmark = pytest.mark.long
 
 
 def status_rows() -> list[tuple[str, str]]:
-    """Return each command of ours in the table, and the figures seen."""
-    found = []
+    """Return each command of ours in the table, once, and the figures seen in all its rows."""
+    found = dict[str, str]()
     for line in STATUS.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 4 and cells[1] in ("done", "partly"):
             commands = re.findall(r"`(evenmatch [^`]+)`", cells[2])
             # Whole papers are done once for all tests, below.
-            found += [
-                (command, cells[3])
-                for command in commands
-                if shlex.split(command)[1] in RUN and shlex.split(command)[3:] != ["--quick"]
-            ]
-    return found
+            for command in commands:
+                if shlex.split(command)[1] in RUN and shlex.split(command)[3:] != ["--quick"]:
+                    found[command] = f"{found.get(command, '')} {cells[3]}"
+    return [*found.items()]
 
 
 def printed(command: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
