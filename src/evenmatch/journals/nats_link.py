@@ -91,10 +91,14 @@ class NatsMessage(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Connection(NamedTuple):
-    """A client of the driver's, and what is done as soon as its connection ends."""
+    """A client of the driver's, what is done as soon as its connection ends, and failed tries.
+
+    The driver tries its servers in turn until the time is over; `failures` are what it says of it.
+    """
 
     client: Client
     gone: asyncio.Future[None]
+    failures: list[Exception]
 
 
 class NatsLink:
@@ -148,7 +152,7 @@ class NatsLink:
 
     async def largest(self) -> int:
         """Return how many bytes a message may have."""
-        client, _ = await self._open()
+        client = (await self._open()).client
         return client.max_payload - HEADROOM
 
     async def publish(
@@ -323,20 +327,23 @@ class NatsLink:
                 raise
             except Exception as error:
                 await self._drop(connection)
-                raise JournalUnavailable(self._says(_detail(error, self._timeout))) from error
+                cause = connection.failures[-1] if connection.failures else error
+                raise JournalUnavailable(self._says(_detail(cause, self._timeout))) from error
             except BaseException:
                 await self._drop(connection)
                 raise
 
     async def _connect(self, connection: _Connection) -> None:
-        client, gone = connection
+        client, gone, failures = connection
 
         async def note_end() -> None:
             if not gone.done():
                 gone.set_result(None)
 
-        async def ignore(error: Exception) -> None:
-            """Whoever waits for an answer hears of it."""
+        async def note_failure(error: Exception) -> None:
+            # Later on, whoever waits for an answer hears of it.
+            if not client.is_connected:
+                failures[:] = [error]
 
         await client.connect(
             list(self._address.servers),
@@ -344,10 +351,11 @@ class NatsLink:
             allow_reconnect=False,
             # For each server, in whole seconds: one that is silent keeps nobody from the next.
             connect_timeout=max(1, int(self._timeout / len(self._address.servers))),
-            error_cb=ignore,
+            error_cb=note_failure,
             disconnected_cb=note_end,
             closed_cb=note_end,
         )
+        failures.clear()
         await self._make_streams(client)
 
     async def _make_streams(self, client: Client) -> None:
@@ -416,7 +424,7 @@ class NatsLink:
 def _new_connection() -> _Connection:
     from nats.aio.client import Client
 
-    return _Connection(Client(), asyncio.get_running_loop().create_future())
+    return _Connection(Client(), asyncio.get_running_loop().create_future(), [])
 
 
 def _token(shard: str) -> str:
