@@ -19,7 +19,8 @@ from evenmatch.errors import ConfigError
 
 SECONDS = 5.0
 """How long a node may take to answer."""
-ANSWER_BYTES_MAX = 65_536
+ANSWER_BYTES_MAX = 16_777_216
+"""Of an answer; a node tells some two hundred of each shard."""
 NOT_FOUND, UNAVAILABLE = 404, 503
 UNREACHED, REFUSED = "unreached", "refused"
 FINISH = "finish-upgrade"

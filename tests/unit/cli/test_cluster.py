@@ -200,6 +200,8 @@ class PlayedNode(BaseHTTPRequestHandler):
     """Whether it has another key."""
     has_other = False
     """Whether it knows a shard for which another node answers."""
+    games = 0
+    """How many shards it answers for besides, each of a game of its own."""
     problem = ""
 
     def do_GET(self) -> None:
@@ -207,6 +209,7 @@ class PlayedNode(BaseHTTPRequestHandler):
         told = {"node": "a", "role": "answering", "owner": "a", "format": self.node_format}
         other = {"shard": "s0.x", "role": "standing_by", "owner": "b", "address": "h:2"}
         shards = [shard, other] if self.has_other else [shard]
+        shards += [{**shard, "tenant": f"game {number}"} for number in range(self.games)]
         told["problem"] = self.problem
         answer = json.dumps({**told, "shards": shards}).encode()
         refusal = b'{"error":"other_cluster","message":"another cluster key"}'
@@ -270,6 +273,14 @@ def test_one_address_shows_the_owners_that_its_node_knows(
     assert "nobody" not in out
     assert "b (not" in out
     assert main(["cluster", "status", *played]) == 1
+
+
+def test_node_of_a_thousand_games_is_understood(
+    played: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PlayedNode, "games", 1_000)
+    assert main(["cluster", "status", *played, "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["shards"]) == 1_001
 
 
 def test_status_fails_where_a_node_keeps_away_from_shards(
