@@ -157,14 +157,14 @@ def _with_expansion(rng: Random, rule: Json, key: str, values: Sequence[Any], li
     rule["Expansion"] |= {"Type": kind, "SecondsBetweenExpansions": every}
 
 
-def _attribute(rng: Random, path: str, default: Any, *, can_be_any: bool = True) -> Json:
+def _attribute(rng: Random, path: str, default: Any) -> Json:
     given: Json = {"Attribute": {"Path": path, "Source": "User"}}
     chance = rng.random()
-    if chance < 0.3 and can_be_any:
+    if chance < 0.3:
         given["AttributeNotSpecifiedBehavior"] = "MatchAny"
     elif chance < 0.7:
         given["DefaultAttributeValue"] = default
-        if can_be_any:
+        if chance < 0.6:
             given["AttributeNotSpecifiedBehavior"] = "UseDefault"
     return given
 
@@ -211,7 +211,7 @@ def _region(rng: Random) -> tuple[str, Json]:
 
 
 def _team_difference(rng: Random) -> tuple[str, Json]:
-    rule = _attribute(rng, "skill", 1.5, can_be_any=False) | {"Difference": rng.choice((0, 0.2, 1))}
+    rule = _attribute(rng, "skill", 1.5) | {"Difference": rng.choice((0, 0.2, 1))}
     linear = {"Delta": rng.choice((0.1, 0.5)), "Limit": 2}
     _with_expansion(rng, rule, "Difference", (0, 0.5, 2), linear)
     return "TeamDifferenceRule", rule

@@ -275,7 +275,13 @@ class _QueueImport:
         taken: TakenLine = "exactly"
         if attribute is None:
             return self._line(path, "not at all", note="no key of such a rule; it is ignored")
+        if self.has_kinds and self._kinds[rule.path].taken == "not at all":
+            return self._line(path, "not at all", note="its rule is not taken over")
         words = f"{value_text(attribute.default)} for players without it"
+        if attribute.missing == "any" and isinstance(rule, MatchTotalRule):
+            words = "a player without it adds nothing to the total"
+            note = "PlayFab does not say what it counts in a total"
+            return self._line(path, "approximately", words, note)
         if attribute.missing == "any":
             words = "a player without it may meet anybody"
         elif attribute.missing == "needed":

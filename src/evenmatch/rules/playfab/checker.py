@@ -232,11 +232,11 @@ def holds(queue: Json, kind: str, rule: Json, teams: Teams, wait: float) -> bool
         limit = value_of(rule, "Difference", rule["Difference"], wait)
         if limit is None:
             return True
-        values = [[exact(player_value(rule, p)) for t in team for p in t.players] for team in teams]
-        if not all(values):
+        values = [[v for t in team for v in _numbers(rule, t)] for team in teams]
+        if not all(values) and rule.get("AttributeNotSpecifiedBehavior") != "MatchAny":
             return False
-        means = [sum(each) / len(each) for each in values]
-        return bool(max(means) - min(means) <= exact_or_inf(limit))
+        means = [sum(each) / len(each) for each in values if each]
+        return not means or bool(max(means) - min(means) <= exact_or_inf(limit))
     sizes = [[len(ticket.players) for ticket in team] for team in teams]
     if kind == "TeamSizeBalanceRule":
         limit = value_of(rule, "Difference", rule["Difference"], wait)
@@ -253,9 +253,14 @@ def exact_or_inf(limit: Any) -> Any:
     return limit if isinstance(limit, Fraction) or limit == math.inf else exact(limit)
 
 
+def _numbers(rule: Json, ticket: PlainTicket) -> list[Fraction]:
+    """Return the numbers of a ticket's players for a rule, without those who have none."""
+    return [exact(v) for p in ticket.players if (v := player_value(rule, p)) is not None]
+
+
 def merge(rule: Json, ticket: PlainTicket) -> Fraction | None:
     """Return the number of a party for a rule; None if no player of it has one."""
-    values = [exact(v) for p in ticket.players if (v := player_value(rule, p)) is not None]
+    values = _numbers(rule, ticket)
     if not values:
         return None
     how = rule.get("MergeFunction", "Average")

@@ -9,6 +9,9 @@ distance: 0 if all are alike, 1 at the limit.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
+
+import msgspec
 
 from evenmatch.criteria.base import Form, NumberGap
 from evenmatch.criteria.condition.ages import by_age
@@ -208,12 +211,27 @@ def _test(queue: PlayFabQueue, rule: PlayFabRule, values: tuple[float, ...]) -> 
     if isinstance(rule, RegionSelectionRule):
         return PlaceTest(ms_max=values[0], party="max")
     if isinstance(rule, TeamDifferenceRule):
-        mean = FoldOf("avg", _property(queue, rule.attribute, "number", is_grouped=True))
-        return DistanceTest(measured=(mean,), reference=FoldOf("min", mean), most=values[0])
+        return _team_difference(queue, rule.attribute, values[0])
     if isinstance(rule, TeamSizeBalanceRule):
         sizes = FoldOf("count", TeamProperty(teams=_teams(queue), is_grouped=True, what="players"))
         return DistanceTest(measured=(sizes,), reference=FoldOf("min", sizes), most=values[0])
     return _similarity(queue)
+
+
+def _team_difference(queue: PlayFabQueue, attribute: RuleAttribute, most: float) -> Test:
+    """Return the test that averages of teams are close; with `any`, of those that have one."""
+    if attribute.missing != "any":
+        mean = FoldOf("avg", _property(queue, attribute, "number", is_grouped=True))
+        return DistanceTest(measured=(mean,), reference=FoldOf("min", mean), most=most)
+    own = _property(queue, attribute, "number")
+    teams = [msgspec.structs.replace(own, teams=(team,)) for team in own.teams]
+    means = [FoldOf("avg", team) for team in teams]
+    lack = [_compares(FoldOf("count", team), "=", 0) for team in teams]
+    close = [
+        AnyOf((lack[a], lack[b], DistanceTest(measured=(means[a],), reference=means[b], most=most)))
+        for a, b in combinations(own.teams, 2)
+    ]
+    return AllOf(tuple(close))
 
 
 def large_from(queue: PlayFabQueue) -> float:

@@ -144,6 +144,17 @@ def test_what_has_no_counterpart_says_what_to_do() -> None:
     assert "--wait-max" in lost["GiveUpAfterSeconds"]
 
 
+def test_total_says_what_a_player_without_its_number_counts() -> None:
+    behaviour = {"AttributeNotSpecifiedBehavior": "MatchAny"}
+    rule = {"Type": "MatchTotalRule", "Attribute": ATTRIBUTE, "Min": 1, "Max": 5} | behaviour
+    found = imported(duel(rule))
+    (line,) = [each for each in found.lines if each.path.endswith("Behavior")]
+    assert line.taken == "approximately"
+    assert line.becomes == "a player without it adds nothing to the total"
+    assert line.note == "PlayFab does not say what it counts in a total"
+    assert taken(imported(duel(rule), target="kinds"))[line.path] == "not at all"
+
+
 def test_attribute_of_a_player_entity_is_taken_approximately() -> None:
     attribute = {"Path": "$.ratings.duel", "Source": "PlayerEntity"}
     found = imported(duel({"Type": "DifferenceRule", "Attribute": attribute, "Difference": 5}))

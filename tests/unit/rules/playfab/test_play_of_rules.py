@@ -342,6 +342,25 @@ def test_party_of_which_some_match_any_counts_by_the_others() -> None:
     assert made(text, ticket("a", 4, None), ticket("b", 6)) == []
 
 
+def test_team_in_which_nobody_has_the_number_meets_any_team() -> None:
+    keys = {"Difference": 1, "AttributeNotSpecifiedBehavior": "MatchAny"}
+    text = queue(rule("TeamDifferenceRule", **keys), teams=(1, 1))
+    assert made(text, ticket("a", 10), ticket("b", None)) == [(0.0, "a|b")]
+    assert made(text, ticket("a", None), ticket("b", None)) == [(0.0, "a|b")]
+    assert made(text, ticket("a", 10), ticket("b", 12)) == []
+    text = queue(rule("TeamDifferenceRule", **keys), players=(4, 4), teams=(2, 2))
+    assert made(text, ticket("a", 4, None), ticket("b", 5, 5)) == [(0.0, "a|b")]
+    assert made(text, ticket("a", 4, None), ticket("b", 6, 6)) == []
+
+
+def test_teams_with_the_number_are_close_whoever_lacks_it() -> None:
+    keys = {"Difference": 1, "AttributeNotSpecifiedBehavior": "MatchAny"}
+    text = queue(rule("TeamDifferenceRule", **keys), players=(3, 3), teams=(1, 1))
+    text["Teams"].append({"Name": "green", "MinTeamSize": 1, "MaxTeamSize": 1})
+    assert made(text, ticket("a", 1), ticket("b", None), ticket("c", 2)) == [(0.0, "a|b|c")]
+    assert made(text, ticket("a", 1), ticket("b", None), ticket("c", 3)) == []
+
+
 def test_default_stands_in_for_what_is_missing() -> None:
     keys = {"AttributeNotSpecifiedBehavior": "UseDefault", "DefaultAttributeValue": 7}
     text = queue(rule("DifferenceRule", Difference=1, **keys))
