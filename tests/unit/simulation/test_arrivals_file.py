@@ -10,6 +10,7 @@ import pytest
 from evenmatch import simulate
 from evenmatch.config.files import load_scenario
 from evenmatch.errors import ArrivalsError
+from evenmatch.model.condition import AllOf, AttributeTest, Condition
 from evenmatch.model.queue import Format, Queue, Rule
 from evenmatch.model.scenario import Arrivals, Choice, Scenario
 from evenmatch.model.ticket import NewTicket, Player, Rating
@@ -105,6 +106,53 @@ class TestAttributes:
     def test_are_numbers_where_the_whole_cell_is_one(self, tmp_path: Path) -> None:
         (ticket,) = tickets(tmp_path, "at,a,b,c,d,e\n0, 1e3 ,1_000,12a,,-.5\n")
         assert ticket.attributes == {"a": 1000.0, "b": "1_000", "c": "12a", "e": -0.5}
+
+    def test_are_text_where_a_queue_compares_text(self, tmp_path: Path) -> None:
+        queue = Queue(
+            rules=(
+                Rule("avoid", "avoid"),
+                Rule("host_options", "connect"),
+                Rule("household_limit", "household"),
+                Rule("overlap", "maps"),
+                Rule("spread", "level"),
+            )
+        )
+        text = "at,avoid,connect,household,maps,level\n0,007,1e3,7.0,nan,3\n1,7.0,b+a,h+g,2+1,4\n"
+        one, two = tickets(tmp_path, text, queues=(queue,))
+        facts = {"avoid": "007", "connect": "1e3", "household": "7", "maps": "nan"}
+        assert one.attributes == {**facts, "level": 3.0}
+        sets = {"connect": ("a", "b"), "household": ("g", "h"), "maps": ("1", "2")}
+        assert two.attributes == {"avoid": "7", **sets, "level": 4.0}
+
+    def test_of_rule_sets_are_text_where_these_declare_it(self, tmp_path: Path) -> None:
+        tests = [
+            AttributeTest(attribute="build", kind="string"),
+            AttributeTest(attribute="maps", kind="string_list"),
+            AttributeTest(attribute="level", kind="number"),
+        ]
+        rule = Rule("condition", condition=Condition("all", AllOf(tuple(tests))))
+        text = "at,player,build,maps,level\n0,a|b,1.10|c++,1|2+3,7\n"
+        (party,) = tickets(tmp_path, text, queues=(Queue(format=Format((2, 2)), rules=(rule,)),))
+        assert party.attributes == {"level": 7.0}
+        assert [player.attributes for player in party.players] == [
+            {"build": "1.10", "maps": "1"},
+            {"build": "c++", "maps": ("2", "3")},
+        ]
+
+    def test_that_one_queue_compares_as_a_number_are_read_as_without_queues(
+        self, tmp_path: Path
+    ) -> None:
+        words = Queue("a", rules=(Rule("overlap", "x"),))
+        level = Queue("b", rules=(Rule("spread", "x"),))
+        (ticket,) = tickets(tmp_path, "at,x\n0,1.0\n", queues=(words, level))
+        assert ticket.attributes == {"x": 1.0}
+
+    def test_id_that_looks_like_a_number_is_avoided(self, tmp_path: Path) -> None:
+        queue = Queue(rules=(Rule("avoid", "avoid"),), wait_max=20.0)
+        for name in ("007", "1e3", "76561198000000001"):
+            (tmp_path / "a.csv").write_text(f"at,player,avoid\n0,{name},\n1,x,{name}\n")
+            scenario = Scenario((queue,), Arrivals(process="file", file=str(tmp_path / "a.csv")))
+            assert simulate(scenario).matches == []
 
     def test_plus_makes_a_sorted_set_and_a_bar_one_value_each(self, tmp_path: Path) -> None:
         (party,) = tickets(tmp_path, "at,player,maps,level\n0,a|b|c,sea+air+sea,3||x+y\n")

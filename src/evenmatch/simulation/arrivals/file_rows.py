@@ -2,25 +2,30 @@
 
 Columns `ticket`, `at`, `size`, `player`, `queues`, `side`, `roles`, `leaves_at`, `rating` and
 `rating_deviation` are reserved, every other one is an attribute. In a cell, `a|b` is one value
-for each player of the party and `a+b` a set; a column `latency.eu` is one key of a map.
+for each player of the party and `a+b` a set; a column `latency.eu` is one key of a map. A cell that
+looks like a number is one, unless a queue compares the attribute as text, or as ids.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from itertools import chain
 from typing import NoReturn
 
 import msgspec
 
-from evenmatch.model.queue import Queue
+from evenmatch.criteria.base import Form
+from evenmatch.criteria.condition.ages import attribute_tests
+from evenmatch.criteria.registry import form_of
+from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.scenario import TimeUnit
 from evenmatch.model.ticket import NewTicket, Player, Rating, Value
 from evenmatch.simulation.arrivals.population import Population
 from evenmatch.simulation.arrivals.stream import RowPlace
-from evenmatch.simulation.arrivals.tables import ArrivalTable, number_of, value_of
+from evenmatch.simulation.arrivals.tables import ArrivalTable, number_of, value_of, words_of
 
 RESERVED = (
     "ticket",
@@ -36,6 +41,7 @@ RESERVED = (
 )
 SIZE_MAX = 1000
 ID_MAX = 200
+WHOLE = re.compile(r"\d+\.0", re.ASCII)
 MAPPING = (
     '; if another one holds it, add {0} = "ITS NAME" to [arrivals.columns], or give '
     '--columns {0}="ITS NAME"'
@@ -112,13 +118,59 @@ def _map_key(table: ArrivalTable, name: str) -> tuple[str, str]:
     return attribute, key
 
 
+CellReader = Callable[[str], Value]
+"""Turns a cell, or one player's part of it, into an attribute."""
+
+
+def _ids_of(text: str) -> Value:
+    """Return the id of a player or a household, or a set of them.
+
+    Data frames write whole numbers with a point if some rows have none.
+
+    >>> _ids_of("007"), _ids_of("7.0"), _ids_of("b+a")
+    ('007', '7', ('a', 'b'))
+    """
+    return text[:-2] if WHOLE.fullmatch(text) else words_of(text)
+
+
+BY_FORM: dict[Form, CellReader] = {
+    Form.SETS: words_of,
+    Form.NAMES: _ids_of,
+    Form.NETWORK: _ids_of,
+    Form.SHARED: _ids_of,
+}
+BY_KIND: dict[str, CellReader] = {"string": str, "string_list": words_of}
+
+
+def text_readers(queues: Sequence[Queue]) -> dict[str, CellReader]:
+    """Return how to read the attributes that queues compare as text, and none as a number."""
+    readers: dict[str, CellReader] = {}
+    numbers: set[str] = set()
+    for queue in queues:
+        compared: list[Criterion | Rule] = [*queue.criteria, *queue.rules]
+        for each in compared:
+            form = form_of(each)
+            if form in BY_FORM:
+                readers[each.attribute] = BY_FORM[form]
+            elif form is Form.NUMBERS:
+                numbers.add(each.attribute)
+        conditions = [rule.condition for rule in queue.rules if rule.condition is not None]
+        for test in attribute_tests(conditions):
+            if test.kind in BY_KIND:
+                readers[test.attribute] = BY_KIND[test.kind]
+            else:
+                numbers.add(test.attribute)
+    return {name: reader for name, reader in readers.items() if name not in numbers}
+
+
 class RowReader:
     """Turns rows into tickets; it remembers which ids must not come again.
 
     Args:
         table: The file.
         plan: Which column holds what.
-        queues: If not empty, names, party sizes and sides are checked against them.
+        queues: If not empty, names, party sizes and sides are checked against them; they say which
+            attributes are text.
         timestamps: Reads the times.
     """
 
@@ -134,6 +186,7 @@ class RowReader:
         self._columns = _columns(table, plan)
         self._queues = {queue.name: queue for queue in queues}
         self._first_queue = queues[:1]
+        self._readers = text_readers(queues)
         self._ids: set[str] = set()
 
     def row(self, line: int) -> RowPlace:
@@ -275,7 +328,7 @@ class RowReader:
         own: list[dict[str, Value]] = [{} for _ in range(size)]
         for name, index in self.plan.attributes:
             for facts, part in self._targets(line, index, cells[index], shared, own):
-                facts[name] = self._value(line, index, part)
+                facts[name] = self._value(line, index, part, self._readers.get(name, value_of))
         for name, key, index in self.plan.maps:
             for facts, part in self._targets(line, index, cells[index], shared, own):
                 entries = facts.setdefault(name, {})
@@ -307,9 +360,9 @@ class RowReader:
             self._refuse(f"{allowed}, got {len(parts)}", line, index)
         return parts
 
-    def _value(self, line: int, index: int, text: str) -> Value:
+    def _value(self, line: int, index: int, text: str, reader: CellReader) -> Value:
         try:
-            return value_of(text)
+            return reader(text)
         except ValueError as error:
             self._refuse(str(error), line, index)
 

@@ -194,8 +194,18 @@ def value_of(text: str) -> Value:
     (12.5, 'en', ('en', 'fr'))
     """
     number = number_of(text)
-    if number is not None:
-        return number
+    return words_of(text) if number is None else number
+
+
+def words_of(text: str) -> str | tuple[str, ...]:
+    """Return a cell as a word, even if it looks like a number, or a set of words joined by `+`.
+
+    Raises:
+        ValueError: A member of the set is empty.
+
+    >>> words_of("007"), words_of("12+9")
+    ('007', ('12', '9'))
+    """
     if "+" not in text:
         return text
     words = {word.strip() for word in text.split("+")}
