@@ -27,16 +27,19 @@ def key_text(key: str) -> str:
 
 
 def value_text(value: object) -> str:
-    """Return a value as TOML has it.
+    """Return a value as TOML has it; numbers are exactly the same.
 
     >>> value_text({"limit": 5.0, "steps": [[2.0, 7.5]]}), value_text(True)
     ('{limit = 5, steps = [[2, 7.5]]}', 'true')
+    >>> value_text(1e15), value_text(1234567890123)
+    ('1e+15', '1234567890123.0')
     """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
         if float(value).is_integer():
-            return f"{value:.0f}" if abs(value) < 1e12 else f"{value:g}"
+            short = f"{value:.0f}" if abs(value) < 1e12 else f"{value:g}"
+            return short if float(short) == value else repr(float(value))
         return repr(value)
     if isinstance(value, Mapping):
         inner = ", ".join([f"{key_text(k)} = {value_text(v)}" for k, v in value.items()])

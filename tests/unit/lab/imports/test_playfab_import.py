@@ -155,6 +155,12 @@ def test_total_says_what_a_player_without_its_number_counts() -> None:
     assert taken(imported(duel(rule), target="kinds"))[line.path] == "not at all"
 
 
+@pytest.mark.parametrize("limit", [999_999_999_999, 1234567890123, 1e15 - 1])
+def test_large_limit_is_the_same_number(limit: float) -> None:
+    found = imported(duel({"Type": "DifferenceRule", "Attribute": ATTRIBUTE, "Difference": limit}))
+    assert tomllib.loads(found.toml)["queue"][0]["rules"][0]["limit"] == limit
+
+
 def test_attribute_of_a_player_entity_is_taken_approximately() -> None:
     attribute = {"Path": "$.ratings.duel", "Source": "PlayerEntity"}
     found = imported(duel({"Type": "DifferenceRule", "Attribute": attribute, "Difference": 5}))
