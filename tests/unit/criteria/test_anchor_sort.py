@@ -23,13 +23,13 @@ def party(number: int, *values: Value | None) -> Ticket:
     return Ticket(f"t{number}", number, float(number), players, ("main",))
 
 
-def queue_with(sort: Sort) -> Queue:
-    criterion = Criterion("anchor_sort", "maps", scale=Scale(knee=100.0), sort=sort)
+def queue_with(sort: Sort, knee: float = 100.0) -> Queue:
+    criterion = Criterion("anchor_sort", "maps", scale=Scale(knee=knee), sort=sort)
     return Queue("main", Format((3, 3), players_min=(1, 1)), criteria=(criterion,))
 
 
-def cost(sort: Sort, *tickets: Ticket) -> float:
-    queue = queue_with(sort)
+def cost(sort: Sort, *tickets: Ticket, knee: float = 100.0) -> float:
+    queue = queue_with(sort, knee)
     teams = (tickets[:1], tickets[1:])
     found = comparison_of(queue.criteria[0], queue).cost(teams)
     assert comparison_of(queue.criteria[0], queue).cost((tickets[1:], tickets[:1])) == found
@@ -42,18 +42,18 @@ LIKED = Sort(order="high", key="max")
 def test_key_is_that_of_who_has_waited_longest() -> None:
     hill, lake = party(1, SETS), party(2, {"hill": 0.0, "lake": 100.0})
     # The first likes the hill best, which the other gives 0; the other way round it gives 10.
-    assert cost(LIKED, hill, lake) == 1.0
+    assert cost(LIKED, hill, lake) == 0.5
     other = msgspec.structs.replace(lake, enqueued_at=0.0)
-    assert cost(LIKED, hill, other) == pytest.approx(100 / 110)
+    assert cost(LIKED, hill, other) == pytest.approx(50 / 110)
 
 
 def test_least_value_names_the_key_too() -> None:
     least = Sort(order="high", key="min")
-    assert cost(least, party(1, SETS), party(2, {"hill": 0.0, "lake": 100.0})) == 0.5
+    assert cost(least, party(1, SETS), party(2, {"hill": 0.0, "lake": 100.0})) == 0.25
 
 
 @pytest.mark.parametrize(
-    ("order", "expected"), [("high", 0.8), ("low", 0.2), ("near", 75 / 175), ("far", 100 / 175)]
+    ("order", "expected"), [("high", 0.4), ("low", 0.6), ("near", 75 / 175), ("far", 100 / 175)]
 )
 def test_order_says_whose_value_is_best(order: str, expected: float) -> None:
     sort = msgspec.convert({"order": order, "key": "max"}, Sort)
@@ -88,7 +88,18 @@ def test_of_equal_keys_the_first_by_name_counts() -> None:
 
 
 def test_number_is_compared_without_a_key() -> None:
-    assert cost(Sort(order="high"), party(1, 7.0), party(2, 300.0)) == 0.25
+    assert cost(Sort(order="high"), party(1, 7.0), party(2, 300.0)) == 0.125
+
+
+@pytest.mark.parametrize("order", ["low", "high"])
+@pytest.mark.parametrize("knee", [1.0, 100.0])
+def test_order_of_numbers_on_both_sides_of_zero_is_kept(order: str, knee: float) -> None:
+    values = [-1e15, -5000.0, -500.0, -5.0, -1e-6, 0.0, 1e-6, 5.0, 500.0, 5000.0]
+    sort = msgspec.convert({"order": order}, Sort)
+    costs = [cost(sort, party(1, 0.0), party(2, value), knee=knee) for value in values]
+    ordered = sorted(set(costs), reverse=order == "high")
+    assert costs == ordered
+    assert 0.0 <= min(costs) < max(costs) <= 1.0
 
 
 def test_quality_knows_it() -> None:

@@ -19,8 +19,9 @@ class AnchorSort(Comparison):
     """The mean cost of all players outside the anchor's party, by the anchor's order.
 
     It is stated by values, not by keys of a file: rule sets of other matchmakers are read into it.
-    A value x costs x / (x + knee) if little is best, and knee / (x + knee) if much is; a player
-    without a value costs 1.
+    A distance d costs d / (d + knee) if near is best, and the rest of 1 if far is. A value x, which
+    may be below 0, costs (1 + x / (|x| + knee)) / 2 if little is best, and the rest of 1 if much
+    is. A player without a value costs 1.
     """
 
     form = Form.ANCHOR
@@ -49,9 +50,12 @@ class AnchorSort(Comparison):
         if value is None:
             return 1.0
         order = self._sort.order
-        x = abs(value - own) if order in ("near", "far") else max(0.0, value)
-        share = x / (x + self._knee)
-        return share if order in ("near", "low") else 1.0 - share
+        if order in ("near", "far"):
+            gap = abs(value - own)
+            return (gap if order == "near" else self._knee) / (gap + self._knee)
+        # As a quotient the small share keeps the order of large numbers, which a difference loses.
+        small = self._knee / (abs(value) + self._knee) / 2.0
+        return small if (value < 0.0) is (order == "low") else 1.0 - small
 
 
 def _key(values: dict[str, float], sort: Sort) -> str:
