@@ -124,9 +124,11 @@ def kind_rule(queue: PlayFabQueue, rule: PlayFabRule, wait_max: float | None = N
 
 
 def _until(table: Table, wait_max: float) -> tuple[Table, list[str]]:
-    """Return a rule without steps that no ticket reaches, and what is lost if there are too many.
+    """Return a rule without steps that no ticket reaches, and what is lost.
 
-    >>> _until({"limit": 1.0, "expand": {"steps": [[5.0, 2.0], [60.0, 3.0]]}}, 60.0)
+    At the instant at which a ticket ends, a step would still count; our rules have no such step.
+
+    >>> _until({"limit": 1.0, "expand": {"steps": [[5.0, 2.0], [90.0, 3.0]]}}, 60.0)
     ({'limit': 1.0, 'expand': {'steps': [[5.0, 2.0]]}}, [])
     """
     expand = table.get("expand")
@@ -136,7 +138,10 @@ def _until(table: Table, wait_max: float) -> tuple[Table, list[str]]:
     kept: Table = {key: value for key, value in table.items() if key != "expand"}
     if steps:
         kept["expand"] = {"steps": steps[:STEPS_MAX]}
-    return kept, [f"only the first {STEPS_MAX} steps are kept"] if len(steps) > STEPS_MAX else []
+    lost = [f"only the first {STEPS_MAX} steps are kept"] if len(steps) > STEPS_MAX else []
+    if any(step[0] == wait_max for step in expand["steps"]):
+        lost.append(f"the step at {wait_max:g} s, where tickets end, is left out")
+    return kept, lost
 
 
 def _of_balance(queue: PlayFabQueue, rule: TeamSizeBalanceRule) -> KindRule:

@@ -161,6 +161,25 @@ def test_large_limit_is_the_same_number(limit: float) -> None:
     assert tomllib.loads(found.toml)["queue"][0]["rules"][0]["limit"] == limit
 
 
+def test_step_at_the_last_instant_of_tickets_is_no_step_of_our_kinds() -> None:
+    expansion = {
+        "Type": "Custom",
+        "SecondsBetweenExpansions": 60,
+        "DifferenceOverrides": [10, 1000],
+    }
+    rule = {"Type": "DifferenceRule", "Attribute": ATTRIBUTE, "Difference": 10}
+    text = duel(rule | {"Expansion": expansion})
+    assert "rules_file" in tomllib.loads(imported(text, wait_max=60.0).toml)["queue"][0]
+    found = imported(text, wait_max=60.0, target="kinds")
+    (own,) = tomllib.loads(found.toml)["queue"][0]["rules"]
+    assert "expand" not in own
+    assert taken(found)["$.Rules[0]"] == taken(found)["$.Rules[0].Expansion"] == "approximately"
+    notes = {each.path: each.note for each in found.lines}
+    assert notes["$.Rules[0]"] == "the step at 60 s, where tickets end, is left out"
+    # Whoever ends before is not affected.
+    assert imported(text, wait_max=59.0).files == {}
+
+
 def test_attribute_of_a_player_entity_is_taken_approximately() -> None:
     attribute = {"Path": "$.ratings.duel", "Source": "PlayerEntity"}
     found = imported(duel({"Type": "DifferenceRule", "Attribute": attribute, "Difference": 5}))
