@@ -230,7 +230,8 @@ class _QueueImport:
         if key in NUMBERS:
             words = NUMBERS[key].format(value_text(raw))
             if key == "Difference" and taken == "exactly":
-                note = "a difference at the limit is allowed"
+                numbers = " of whole numbers" if self.has_kinds else ""
+                note = f"a difference{numbers} at the limit is allowed"
             return self._line(path, taken, words, note)
         return self._line(path, "not at all", note="no key of such a rule; it is ignored")
 

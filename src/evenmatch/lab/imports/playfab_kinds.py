@@ -176,12 +176,25 @@ def _table(
         return {"kind": SETS, "attribute": name} | _lift(rule), notes
     if isinstance(rule, TeamDifferenceRule):
         table = {"kind": TEAMS, "attribute": name, "measure": "mean", "limit": values[0]}
-        return table | _steps(rule, LIFTED), notes
+        return table | _steps(rule, LIFTED), _rounded(queue, rule)
     assert isinstance(rule, DifferenceRule)
+    notes += _rounded(queue, rule)
     if not is_solo(queue):
         notes.append("each player of a party counts by themselves, not the party's merged value")
     table = {"kind": WIDEST, "attribute": name, "limit": values[0]}
     return table | _steps(rule, LIFTED), notes
+
+
+def _rounded(queue: PlayFabQueue, rule: DifferenceRule | TeamDifferenceRule) -> list[str]:
+    """Return where rounding may decide about a difference at the limit, in whole numbers."""
+    if isinstance(rule, TeamDifferenceRule):
+        sizes = {n for few, many in zip(*sizes_of(queue), strict=True) for n in (few, many)}
+        if max(sizes) > 2 and (len(sizes) > 1 or max(sizes).bit_count() > 1):
+            return ["averages are rounded, which may decide at the limit"]
+    limits = [value for age in ages_of(rule) for value in values_at(rule, age) or ()]
+    if all(float(limit).is_integer() for limit in limits):
+        return []
+    return ["decimals are rounded, which may decide at the limit"]
 
 
 def _lifted(rule: PlayFabRule) -> float | None:

@@ -180,6 +180,34 @@ def test_step_at_the_last_instant_of_tickets_is_no_step_of_our_kinds() -> None:
     assert imported(text, wait_max=59.0).files == {}
 
 
+@pytest.mark.parametrize(
+    ("kind", "limit", "most", "is_exact"),
+    [
+        ("DifferenceRule", 1, 1, True),
+        ("DifferenceRule", 0.1, 1, False),
+        ("TeamDifferenceRule", 1, 2, True),
+        ("TeamDifferenceRule", 0.5, 2, False),
+        ("TeamDifferenceRule", 1, 3, False),
+    ],
+)
+def test_kinds_are_exact_where_no_rounding_can_decide(
+    kind: str, limit: float, most: int, *, is_exact: bool
+) -> None:
+    teams = [{"Name": name, "MinTeamSize": most, "MaxTeamSize": most} for name in "ab"]
+    rule = {"Type": kind, "Attribute": ATTRIBUTE, "Difference": limit}
+    sizes = {"MinMatchSize": 2 * most, "MaxMatchSize": 2 * most, "MaxTicketSize": 1}
+    found = imported(duel(rule, Teams=teams, **sizes), target="kinds")
+    line = taken(found)["$.Rules[0].Difference"]
+    assert line == taken(found)["$.Rules[0]"] == ("exactly" if is_exact else "approximately")
+
+
+def test_expansion_by_decimals_is_not_exact_either() -> None:
+    linear = {"Type": "Linear", "Delta": 0.1, "Limit": 2, "SecondsBetweenExpansions": 5}
+    rule = {"Type": "DifferenceRule", "Attribute": ATTRIBUTE, "Difference": 1}
+    found = imported(duel(rule | {"Expansion": linear}), target="kinds")
+    assert taken(found)["$.Rules[0].Expansion"] == "approximately"
+
+
 def test_attribute_of_a_player_entity_is_taken_approximately() -> None:
     attribute = {"Path": "$.ratings.duel", "Source": "PlayerEntity"}
     found = imported(duel({"Type": "DifferenceRule", "Attribute": attribute, "Difference": 5}))
@@ -229,7 +257,7 @@ def solo_queue(rng: Random) -> Json:
 
 def test_own_kinds_allow_what_the_queue_allows_and_from_the_same_instant_on() -> None:
     compared, kinds = 0, Counter[str]()
-    for seed in range(600):
+    for seed in range(700):
         rng = Random(seed)
         text = solo_queue(rng)
         found = imported(text)
