@@ -151,6 +151,37 @@ def test_matches_of_a_playfab_queue_are_judged(
     assert "line 2: match b: SameVersion does not hold for b0, who waits 1 s" in err
 
 
+def test_attribute_of_a_playfab_match_goes_by_its_name_or_its_path(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    attributes = [
+        ("DifferenceRule", {"Path": "$.duel.level", "Source": "PlayerEntity"}),
+        ("StringEqualityRule", {"Path": "$.duel.level", "Source": "User"}),
+        ("DifferenceRule", {"Path": "rank", "Source": "User"}),
+    ]
+    queue = {"Name": "duel", "MinMatchSize": 2, "MaxMatchSize": 2, "Rules": []}
+    queue["Rules"] = [
+        {"Type": kind, "Name": f"r{n}", "Attribute": attribute, "Difference": 1}
+        for n, (kind, attribute) in enumerate(attributes)
+    ]
+    rules = tmp_path / "queue.json"
+    rules.write_text(json.dumps(queue))
+
+    def line(name: str, *levels: str) -> str:
+        players = [{"level": 1, "duel_level": word, "rank": 5} for word in levels]
+        tickets = [
+            {"id": f"{name}{n}", "enqueued_at": 0, "players": [{"id": f"{n}", "attributes": each}]}
+            for n, each in enumerate(players)
+        ]
+        return json.dumps({"match": name, "at": 1.0, "teams": {"all": tickets}})
+
+    path = matches(tmp_path, line("a", "hard", "hard"), line("b", "hard", "easy"))
+    code, _, err = run(capsys, rules, "--matches", path)
+    assert code == 1
+    assert "match a" not in err
+    assert "match b: r1 does not hold for b0" in err
+
+
 def test_match_names_its_playfab_queue_where_there_are_several(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

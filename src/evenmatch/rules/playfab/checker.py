@@ -187,11 +187,20 @@ def _brings(queue: Json, ticket: PlainTicket) -> bool:
     return True
 
 
+def key_of(path: str, source: str) -> str:
+    """Return under which key a player has an attribute that shares its path or its last part."""
+    return f"{source.strip().lower()} {path}"
+
+
 def player_value(rule: Json, player: Json) -> Any:
-    """Return what a rule reads of a player; None if there is nothing to read."""
+    """Return what a rule reads of a player; None if there is nothing to read.
+
+    Where a player has a key of the attribute's path and source together, this decides.
+    """
     given = rule["Attribute"]
-    path = given if isinstance(given, str) else given["Path"]
+    path, source = (given, None) if isinstance(given, str) else (given["Path"], given.get("Source"))
     value = player.get(path, player.get(LAST.findall(path)[-1] if LAST.search(path) else path))
+    value = player.get(key_of(path, source or "User"), value)
     if value is None and rule.get("AttributeNotSpecifiedBehavior") != "MatchAny":
         return rule.get("DefaultAttributeValue")
     return value

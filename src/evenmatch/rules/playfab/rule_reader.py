@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
+from evenmatch.model.condition import ValueKind
 from evenmatch.model.ticket import LATENCY
 from evenmatch.rules.fields import Fields
 from evenmatch.rules.findings import excerpt
@@ -68,7 +69,8 @@ class RuleReader:
         self._findings = queue.findings
         self._has_teams = has_teams
         self._names: dict[str, str] = {}
-        self._paths: dict[str, str] = {}
+        self._attributes: dict[tuple[str, str], str] = {}
+        self._kinds: dict[str, tuple[ValueKind, str]] = {}
 
     def rules(self) -> tuple[PlayFabRule, ...]:
         """Return the rules of the queue; none if there are too many."""
@@ -116,28 +118,29 @@ class RuleReader:
     # Attributes
 
     def _name_attributes(self, rules: Sequence[Fields]) -> None:
-        """Give each path of an attribute a unique name: its last part, if that is free."""
+        """Give each path in a source a unique name: its last part, if that is free."""
         for fields in rules:
             raw = fields.raw("Attribute")
             path = raw.get("Path") if isinstance(raw, dict) else raw
-            if not isinstance(path, str) or path in self._paths:
+            source = str(raw.get("Source", SOURCES[0])) if isinstance(raw, dict) else SOURCES[0]
+            if not isinstance(path, str) or (path, _plain(source)) in self._attributes:
                 continue
             parts = [part for part in re.split(r"[.\[\]'\"]+", path.lstrip("$")) if part]
             name = parts[-1] if parts else path
-            if name in RESERVED or name in self._paths.values():
+            if name in RESERVED or name in self._attributes.values():
                 name = "_".join(parts) if len(parts) > 1 else f"{name}_value"
-            while name in self._paths.values():
+            while name in self._attributes.values():
                 name += "_2"
-            self._paths[path] = name[-100:]
+            self._attributes[path, _plain(source)] = name[-100:]
 
-    def attribute(self, rule: Fields, read: Callable[[Fields, str], Any]) -> RuleAttribute | None:
+    def attribute(self, rule: Fields, kind: ValueKind) -> RuleAttribute | None:
         """Return the attribute of a rule, and what to do if a player lacks it.
 
         Args:
             rule: The rule.
-            read: Reads the default at a key.
+            kind: The type that the attribute must have.
         """
-        default = read(rule, "DefaultAttributeValue")
+        default = DEFAULTS[kind](rule, "DefaultAttributeValue")
         given = rule.raw("AttributeNotSpecifiedBehavior")
         missing: Missing = "needed" if default is None else "default"
         if given is not None:
@@ -161,7 +164,11 @@ class RuleReader:
         path = fields.text("Path", is_needed=True)
         source = fields.word("Source", SOURCES, "User")
         fields.end("an attribute")
-        name = self._paths.get(path, path)
+        name = self._attributes.get((path, _plain(source)), path)
+        first, at = self._kinds.setdefault(name, (kind, rule.path))
+        if first != kind:
+            message = f"is a {first} in {at} and a {kind} here, so no ticket can have it"
+            self._findings.error(rule.at("Attribute"), f"{message}; read two attributes")
         return RuleAttribute(name=name, path=path, source=source, missing=missing, default=default)
 
     # What all rules have
@@ -218,7 +225,7 @@ class RuleReader:
 
 def _string_equality(reader: RuleReader, rule: Fields) -> PlayFabRule | None:
     common = reader.common(rule)
-    attribute = reader.attribute(rule, _text_default)
+    attribute = reader.attribute(rule, "string")
     number = Expandable("the rule", "EnabledOverrides", 1.0, is_switch=True)
     expansion = read_expansion(rule, (number,), common["optional_after"], is_linear=False)
     return _made(StringEqualityRule, rule, common, expansion, attribute, "active")
@@ -226,7 +233,7 @@ def _string_equality(reader: RuleReader, rule: Fields) -> PlayFabRule | None:
 
 def _difference(reader: RuleReader, rule: Fields) -> PlayFabRule | None:
     common = reader.common(rule)
-    attribute = reader.attribute(rule, Fields.number)
+    attribute = reader.attribute(rule, "number")
     merge = MERGES[rule.word("MergeFunction", tuple(MERGES), "Average")]
     number = Expandable("Difference", "DifferenceOverrides", reader.limit(rule, "Difference"))
     expansion = read_expansion(rule, (number,), common["optional_after"])
@@ -236,7 +243,7 @@ def _difference(reader: RuleReader, rule: Fields) -> PlayFabRule | None:
 
 def _set_intersection(reader: RuleReader, rule: Fields) -> PlayFabRule | None:
     common = reader.common(rule)
-    attribute = reader.attribute(rule, _list_default)
+    attribute = reader.attribute(rule, "string_list")
     number = Expandable(
         "MinIntersectionSize",
         "MinIntersectionSizeOverrides",
@@ -250,7 +257,7 @@ def _set_intersection(reader: RuleReader, rule: Fields) -> PlayFabRule | None:
 
 def _match_total(reader: RuleReader, rule: Fields) -> PlayFabRule | None:
     common = reader.common(rule)
-    given = reader.attribute(rule, Fields.number)
+    given = reader.attribute(rule, "number")
     if given is not None and given.missing == "needed":
         # The role and host patterns of PlayFab's guide give the number to those who have the role.
         given = RuleAttribute(name=given.name, path=given.path, source=given.source, missing="any")
@@ -280,7 +287,7 @@ def _region_selection(reader: RuleReader, rule: Fields) -> PlayFabRule | None:
 def _team_difference(reader: RuleReader, rule: Fields) -> PlayFabRule | None:
     common = reader.common(rule)
     reader.need_teams(rule, "TeamDifferenceRule")
-    attribute = reader.attribute(rule, Fields.number)
+    attribute = reader.attribute(rule, "number")
     number = Expandable("Difference", "DifferenceOverrides", reader.limit(rule, "Difference"))
     expansion = read_expansion(rule, (number,), common["optional_after"])
     return _made(TeamDifferenceRule, rule, common, expansion, attribute, "difference")
@@ -326,6 +333,10 @@ def _made(
     return made
 
 
+def _plain(source: str) -> str:
+    return source.strip().lower()
+
+
 def _text_default(rule: Fields, key: str) -> str | None:
     return rule.text(key) if rule.has(key) else None
 
@@ -336,6 +347,12 @@ def _list_default(rule: Fields, key: str) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(text for text, _ in rule.texts(key)))
 
 
+DEFAULTS: dict[ValueKind, Callable[[Fields, str], Any]] = {
+    "number": Fields.number,
+    "string": _text_default,
+    "string_list": _list_default,
+}
+"""How defaults of attributes are read, by type."""
 READERS: dict[str, Callable[[RuleReader, Fields], PlayFabRule | None]] = {
     "StringEqualityRule": _string_equality,
     "DifferenceRule": _difference,

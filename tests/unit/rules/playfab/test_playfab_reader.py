@@ -398,6 +398,25 @@ def test_two_paths_that_end_alike_have_different_names() -> None:
     assert names == ["skill", "squad_skill", "a b_size", "latency_value"]
 
 
+def test_one_path_of_two_sources_is_two_attributes() -> None:
+    stored = {"Path": "level", "Source": "PlayerEntity"}
+    chosen = {"Type": "StringEqualityRule", "Attribute": {"Path": "level"}, "Name": "b"}
+    again = difference(Attribute=stored, Name="c")
+    rules = [difference(Attribute=stored, Name="a"), chosen, again]
+    (read,) = load_queues(msgspec.json.encode(queue(Rules=rules)))
+    names = [getattr(rule, "attribute").name for rule in read.rules]  # noqa: B009
+    assert names == ["level", "level_value", "level"]
+
+
+def test_attribute_of_two_types_is_an_error() -> None:
+    word = {"Type": "StringEqualityRule", "Attribute": ATTRIBUTE, "Name": "w"}
+    total = {"Type": "MatchTotalRule", "Attribute": ATTRIBUTE, "Name": "t", "Min": 1, "Max": 2}
+    assert found(queue(Rules=[difference(), total])) == []
+    (wrong,) = found(queue(Rules=[difference(), word]))
+    said = "$.Rules[1].Attribute is a number in $.Rules[0] and a string here"
+    assert wrong == f"error: {said}, so no ticket can have it; read two attributes"
+
+
 def test_file_of_several_queues_says_how_to_take_them_apart() -> None:
     text = msgspec.json.encode([queue(), queue(Name="other")])
     with pytest.raises(ConfigError, match=r"holds 2 queues .q, other.*evenmatch import playfab"):
