@@ -56,6 +56,8 @@ from evenmatch.rules.playfab.queue import (
 
 TICKETS, ATTRIBUTES = "two tickets at least", "player attributes"
 BEST_MS = 1.0
+WORST_MS = 1e6
+"""The most milliseconds that a criterion compares."""
 KINDS: dict[type, ValueKind] = {
     StringEqualityRule: "string",
     SetIntersectionRule: "string_list",
@@ -292,7 +294,7 @@ def criterion_of(queue: PlayFabQueue, rule: PlayFabRule) -> tuple[Criterion, str
     source = f"weight of {rule.name}"
     values = values_at(rule, 0.0)
     if isinstance(rule, RegionSelectionRule):
-        worst = max(values[0] if values else BEST_MS, 2 * BEST_MS)
+        worst = min(max(values[0] if values else BEST_MS, 2 * BEST_MS), WORST_MS)
         return (
             Criterion(
                 kind_with(Form.PLACES),

@@ -237,6 +237,17 @@ def test_weight_becomes_a_criterion_where_all_players_can_be_compared(
         assert lines["$.Rules[0].Weight"] == ("approximately" if is_there else "not at all")
 
 
+def test_latency_without_a_real_limit_may_have_a_weight() -> None:
+    rule = {"Type": "RegionSelectionRule", "Path": "L", "MaxLatency": 2**31 - 1, "Weight": 1}
+    raw = duel(rule)
+    (criterion,) = load_rules(msgspec.json.encode(raw)).queue(Queue("main")).criteria
+    assert criterion.worst == 1e6
+    for target in ("kinds", "rules_file"):
+        found = imported(raw, target=target)
+        assert taken(found)["$.Rules[0].Weight"] == "approximately"
+    assert parse_scenario(imported(raw, target="kinds").toml).queues[0].criteria == (criterion,)
+
+
 def test_errors_are_listed() -> None:
     with pytest.raises(ConfigError, match=r"\$\.MaxMatchSize .line 1. is missing"):
         imported({"Name": "q", "MinMatchSize": 2})
