@@ -63,6 +63,10 @@ def test_handicap_is_read() -> None:
             "every = 2.5 s and redraws = 2 take 5 s, and wait_max is 5 s; leave every out",
         ),
         (
+            "wait_max = 1e-6\n" + rule(", redraws = 1"),
+            "rules[0].redraws = 1 would divide wait_max = 1e-06 s into draws less than 1e-6 s",
+        ),
+        (
             'criteria = [{kind = "spread", attribute = "r", matches = 2}]',
             'criteria[0].matches goes only with kind = "rematch"',
         ),

@@ -38,6 +38,8 @@ CHANGED = 0.5
 """Factor on a meeting if opponents are now in one team, or the other way round."""
 
 REDRAWS_MAX = 100
+EVERY_MIN = 1e-6
+"""Seconds between two draws at least."""
 EVERY = 10.0
 """Seconds between two draws if neither a file nor a deadline gives them."""
 
@@ -300,8 +302,13 @@ class Rematch(Comparison):
         if not 1 <= redraws <= REDRAWS_MAX:
             return "redraws", f"must be between 1 and {REDRAWS_MAX}, got {redraws}"
         if every is None:
+            if wait_end is not None and wait_end / (redraws + 1) < EVERY_MIN:
+                return "redraws", (
+                    f"= {redraws} would divide wait_max = {wait_end:g} s into draws less than "
+                    f"1e-6 s apart; raise wait_max"
+                )
             return None
-        if not 1e-6 <= every <= 1e7:
+        if not EVERY_MIN <= every <= 1e7:
             return "every", f"must be between 1e-6 and 1e7 s, got {every}"
         if wait_end is not None and redraws * every >= wait_end:
             return "every", (
