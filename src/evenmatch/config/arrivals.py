@@ -130,6 +130,10 @@ def _check_process(built: Arrivals, at: Place) -> None:
         at.at("interval").refuse("is missing; give the seconds between arrivals")
     if built.process == "ramp":
         _check_ramp(built, at)
+    if is_rated and built.count and built.duration is None and is_ended(built.classes):
+        at.at("duration").refuse(
+            "is missing; rates that all fall to 0 end arrivals at an instant, not at a count"
+        )
     if built.process == "hourly":
         _check_hours(built, at)
     if built.process == "world":
@@ -301,6 +305,16 @@ def _check_total(table: ArrivalsTable, at: Place) -> None:
     total = sum(_built(each).amount(instant) for each in classes for instant in _knots(classes))
     if total < RATE_MIN:
         at.refuse("have rates that are all 0, so nobody would arrive")
+
+
+def is_ended(classes: Sequence[ArrivalClass]) -> bool:
+    """Return whether the rates of all classes end at 0, so that nobody arrives any more.
+
+    >>> is_ended([ArrivalClass(rate=1.0, drift=((10.0, 0.0),)), ArrivalClass(rate=0.0)])
+    True
+    """
+    end = _knots(classes)[-1]
+    return all(each.amount(end) == 0.0 for each in classes)
 
 
 def mean_total(classes: Sequence[ArrivalClass], duration: float) -> float:

@@ -123,6 +123,10 @@ def test_file_says_drift_as_pairs() -> None:
         (f"count = 5\n{CLASS}rate = 0", "rate must be between 1e-9"),
         (f"count = 5\n{CLASS}rate = 0\ndrift = [[1, 0]]", "are all 0, so nobody would arrive"),
         (
+            f"count = 5\n{CLASS}rate = 1\ndrift = [[1, 0]]\n{CLASS}rate = 0\ndrift = [[2, 0]]",
+            "arrivals.duration is missing; rates that all fall to 0 end arrivals at an instant",
+        ),
+        (
             f'process = "hourly"\nhours = {[1] * 24}\ncount = 5\n{CLASS}rate = 1\ndrift = [[1, 2]]',
             "must have shares, not rates, to drift",
         ),
