@@ -11,6 +11,9 @@ from evenmatch.rules.findings import excerpt
 from evenmatch.rules.flexmatch.expressions import Expression, Scope, ValueType, type_of
 from evenmatch.rules.flexmatch.rule_reader import reference_at
 from evenmatch.rules.flexmatch.rule_set import (
+    BACKFILL_PRIORITIES,
+    BATCHINGS,
+    STRATEGIES,
     AlgorithmExpansion,
     AlgorithmField,
     BatchDistanceRule,
@@ -59,6 +62,12 @@ ALGORITHM_FIELDS: dict[str, AlgorithmField] = {
     "balancedAttribute": "balanced_attribute",
     "backfillPriority": "backfill_priority",
 }
+ALGORITHM_WORDS: dict[AlgorithmField, tuple[str, ...]] = {
+    "strategy": STRATEGIES,
+    "batching": BATCHINGS,
+    "backfill_priority": BACKFILL_PRIORITIES,
+}
+"""The words that a field of the algorithm may be; one without names an attribute."""
 
 
 class _Target(NamedTuple):
@@ -226,9 +235,11 @@ def _of_algorithm(fields: Fields, target: _Target) -> FlexExpansion | None:
         fields.findings.error(fields.at("target"), message)
         fields.raw("steps")
         return None
-    steps = [
-        ExpansionStep(wait, step.text("value", is_needed=True)) for step, wait in _waits(fields)
-    ]
+    words = ALGORITHM_WORDS.get(field)
+    steps = []
+    for step, wait in _waits(fields):
+        value = step.word("value", words) if words else step.text("value", is_needed=True)
+        steps.append(ExpansionStep(wait, value))
     return AlgorithmExpansion(field=field, steps=tuple(steps))
 
 

@@ -6,19 +6,19 @@ that AWS would refuse although its meaning is plain is accepted with a warning.
 
 from __future__ import annotations
 
-from typing import get_args
-
 from evenmatch.errors import ConfigError
 from evenmatch.rules.fields import Fields, number_of
 from evenmatch.rules.findings import Finding, FindingList, child_path, excerpt
 from evenmatch.rules.flexmatch import expansion_reader, rule_reader, soundness
 from evenmatch.rules.flexmatch.expressions import AttributeType
 from evenmatch.rules.flexmatch.rule_set import (
+    BACKFILL_PRIORITIES,
+    BATCHINGS,
+    STRATEGIES,
     Algorithm,
     AttributeValue,
     PlayerAttribute,
     RuleSet,
-    Strategy,
     TeamDefinition,
 )
 from evenmatch.rules.json_text import Json, NotJson, read_json
@@ -27,7 +27,6 @@ LANGUAGE = "1.0"
 PLAYERS_MAX = 200
 SMALL_MATCH_MAX = 40
 """With more players, AWS requires the strategy `balanced`, and supports fewer types of rules."""
-STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 ATTRIBUTE_KINDS: tuple[AttributeType, ...] = (
     "string",
     "number",
@@ -237,14 +236,12 @@ def _read_algorithm(fields: Fields, attributes: tuple[PlayerAttribute, ...]) -> 
     algorithm = Algorithm(
         strategy=strategy,
         batching=own.word(
-            "batchingPreference",
-            ("random", "sorted", "largestPopulation", "fastestRegion"),
-            "largestPopulation" if is_large else "random",
+            "batchingPreference", BATCHINGS, "largestPopulation" if is_large else "random"
         ),
         sort_by=tuple(text for text, _ in own.texts("sortByAttributes")),
         balanced_attribute=own.text("balancedAttribute", is_needed=is_large),
         age=own.word("expansionAgeSelection", ("newest", "oldest"), "newest"),
-        backfill_priority=own.word("backfillPriority", ("normal", "high", "low"), "normal"),
+        backfill_priority=own.word("backfillPriority", BACKFILL_PRIORITIES, "normal"),
     )
     _check_algorithm(own, algorithm, {each.name: each.type for each in attributes})
     own.end("an algorithm")

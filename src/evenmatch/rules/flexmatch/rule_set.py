@@ -6,7 +6,7 @@ and statements are trees. Numbers are as written; distances of latency rules are
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -18,6 +18,11 @@ SetMerge = Literal["union", "intersection"]
 CollectionOperation = Literal["intersection", "contains", "reference_intersection_count"]
 MapKey = Literal["minValue", "maxValue"]
 Strategy = Literal["exhaustiveSearch", "balanced"]
+Batching = Literal["random", "sorted", "largestPopulation", "fastestRegion"]
+BackfillPriority = Literal["normal", "high", "low"]
+STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
+BATCHINGS: tuple[Batching, ...] = get_args(Batching)
+BACKFILL_PRIORITIES: tuple[BackfillPriority, ...] = get_args(BackfillPriority)
 Comparator = Literal["<", "<=", "=", "!=", ">", ">="]
 AttributeValue = float | str | tuple[str, ...] | dict[str, float]
 
@@ -49,11 +54,11 @@ class Algorithm(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """AWS's search; only `age` affects which matches are legal."""
 
     strategy: Strategy = "exhaustiveSearch"
-    batching: Literal["random", "sorted", "largestPopulation", "fastestRegion"] = "random"
+    batching: Batching = "random"
     sort_by: tuple[str, ...] = ()
     balanced_attribute: str = ""
     age: Literal["newest", "oldest"] = "newest"
-    backfill_priority: Literal["normal", "high", "low"] = "normal"
+    backfill_priority: BackfillPriority = "normal"
 
 
 class _FlexMatchRule(msgspec.Struct, frozen=True, gc=False, kw_only=True, tag_field="type"):

@@ -393,6 +393,9 @@ EXPANSIONS: list[tuple[dict[str, Any], str, str]] = [
      "names the team 'x'"),
     (steps("teams[red].minPlayers", (5, 6)), "steps[0].value", "no match has such a team"),
     (steps("algorithm.balancedAttribute", (5, "mode")), "steps[0].value", "of type number"),
+    (steps("algorithm.backfillPriority", (5, "hgih")), "steps[0].value", "did you mean high?"),
+    (steps("algorithm.strategy", (5, "best")), "steps[0].value", "one of exhaustiveSearch"),
+    (steps("algorithm.batchingPreference", (5, "any")), "steps[0].value", "one of random, sorted"),
 ]  # fmt: skip
 
 
@@ -430,6 +433,16 @@ def test_odd_expansion_is_a_warning_with_its_path(
     (warning,) = said(findings_of(DISTANCE, expansions=[expansion]), "warning")
     assert warning[0] == f"$.expansions[0].{path}"
     assert sentence in warning[1]
+
+
+def test_word_of_the_algorithm_in_another_case_is_taken_as_the_word() -> None:
+    expansion = steps("algorithm.backfillPriority", (5, "High"))
+    (found,) = rule_set_of(expansions=[expansion]).expansions
+    assert found.steps == (ExpansionStep(5.0, "high"),)
+    at = "$.expansions[0].steps[0].value"
+    assert (at, 'is taken as high, got "High"') in said(
+        findings_of(expansions=[expansion]), "warning"
+    )
 
 
 def test_two_expansions_of_one_target_are_a_warning() -> None:
