@@ -55,6 +55,13 @@ def test_a_rule_holds_in_a_set_of_ages() -> None:
     assert intervals(shrinking) == [(0.0, 5.0), (10.0, math.inf)]
 
 
+def test_condition_that_does_not_change_is_one_statement_at_all_ages() -> None:
+    steady, changing = AnyOf((within(1), within(2))), Phases((0.0, 5.0), (within(3), within(4)))
+    before, after = Conditions([Condition("s", steady), Condition("c", changing)]).statements
+    assert before[0] is after[0]
+    assert before[1] != after[1]
+
+
 def test_joins_are_operations_on_sets_of_ages() -> None:
     early = Phases((0.0, 8.0), (ALWAYS, NEVER))
     late = Phases((0.0, 4.0), (NEVER, ALWAYS))

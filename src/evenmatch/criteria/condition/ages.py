@@ -66,12 +66,24 @@ class Conditions:
             sorted({wait for e in conditions for wait in waits_of(e.test)} | {0.0, *more_waits})
         )
         self.verdicts = Verdicts()
-        self.statements: tuple[tuple[Statement, ...], ...] = tuple(
-            tuple(self.verdicts.statement(at_age(each.test, wait)) for each in conditions)
-            for wait in self.waits
-        )
+        self.statements = self._by_piece()
         """By piece, what each condition demands."""
         self.attributes = attribute_tests(conditions)
+
+    def _by_piece(self) -> tuple[tuple[Statement, ...], ...]:
+        """Return the compiled conditions of each piece; what does not change is compiled once."""
+        changes = [frozenset(waits_of(each.test)) for each in self.conditions]
+        found: list[tuple[Statement, ...]] = []
+        for wait in self.waits:
+            found.append(
+                tuple(
+                    self.verdicts.statement(at_age(each.test, wait))
+                    if wait in changes[at]
+                    else found[-1][at]
+                    for at, each in enumerate(self.conditions)
+                )
+            )
+        return tuple(found)
 
     def starts_of(self, begin: float) -> list[float]:
         """Return the instants at which pieces begin, for a match whose clock began at `begin`."""

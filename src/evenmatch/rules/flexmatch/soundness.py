@@ -2,7 +2,8 @@
 
 AWS accepts such rule sets, and then nobody is matched, or nothing widens. A rule that no match can
 satisfy is an error, unless a compound rule names it. An expansion that changes nothing, or that
-allows fewer matches, is a warning.
+allows fewer matches, is a warning. A small text can name rules so often, by compound rules of
+compound rules, that nobody could judge a match by them: that is an error too.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from evenmatch.rules.flexmatch.rule_set import (
     LatencyRule,
     RuleExpansion,
     RuleSet,
+    SortRule,
     TeamDefinition,
     TeamExpansion,
     TeamField,
@@ -35,6 +37,12 @@ from evenmatch.rules.flexmatch.statements import RuleName, Statement, names_in
 
 NAMES_MAX = 10
 """A statement of more rules is not evaluated by cases: there are too many."""
+WRITTEN_MAX = 1_000
+"""Most rules that a statement names once the compound rules in it are written out."""
+DEPTH_MAX = 100
+"""Most operators within each other in a statement that is written out."""
+TESTS_MAX = 10_000
+"""Most tests of a match, each counted at every age: seconds of work for a server."""
 LARGE_RULES = (BatchDistanceRule, LatencyRule)
 LOOSER_UP = ("distance_max", "latency_ms_max", "distance_ms_max", "count_max", "players_max")
 """Numbers that allow more matches the higher they are; others do the lower they are."""
@@ -44,6 +52,7 @@ def judge(rule_set: RuleSet, findings: FindingList) -> None:
     """Record the rules that can never pass and the expansions without effect."""
     sizes = _sizes(rule_set)
     supporting = rule_set.supporting()
+    _judge_work(rule_set, supporting, findings)
     for number, rule in enumerate(rule_set.rules):
         path = f"$.rules[{number}]"
         impossible = _impossible(rule, rule_set, sizes)
@@ -257,6 +266,58 @@ def _cases(statement: Statement, columns: dict[str, int], everything: int) -> in
     if statement.operator == "and":
         return all_of
     return some if statement.operator == "or" else some & ~several
+
+
+# Work
+
+
+def _judge_work(rule_set: RuleSet, supporting: frozenset[str], findings: FindingList) -> None:
+    """Record a rule set whose tests are so many that matches could not be judged by them."""
+    written: dict[str, tuple[int, int]] = {}
+    large: set[str] = set()
+    for number, rule in enumerate(rule_set.rules):
+        written[rule.name] = (1, 0)
+        if not isinstance(rule, CompoundRule):
+            continue
+        if not large.isdisjoint(names_in(rule.statement)):
+            large.add(rule.name)  # the error is that of the rule which it names
+            continue
+        rules, depth = _written(rule.statement, written)
+        at = f"$.rules[{number}].statement"
+        inside = "once the compound rules that it names are written out"
+        if rules > WRITTEN_MAX:
+            message = f"stands for {rules:,} rules {inside}, at most {WRITTEN_MAX:,} are allowed"
+            findings.error(at, f"{message}; name each of them once")
+        elif depth > DEPTH_MAX:
+            message = f"nests {depth} deep {inside}, at most {DEPTH_MAX} are allowed"
+            findings.error(at, f"{message}; name rules in place of compound rules")
+        else:
+            written[rule.name] = (rules, depth)
+            continue
+        large.add(rule.name)
+    enforced = [each for each in rule_set.rules if each.name not in supporting]
+    tests = 1 + sum(written[each.name][0] for each in enforced if not isinstance(each, SortRule))
+    ages = {0.0} | {
+        step.wait
+        for each in rule_set.expansions
+        if not isinstance(each, AlgorithmExpansion)
+        for step in each.steps
+    }
+    if tests > TESTS_MAX:
+        message = f"make {tests:,} tests of a match, at most {TESTS_MAX:,} are allowed"
+        findings.error("$.rules", f"{message}; name rules in fewer statements")
+    elif tests * len(ages) > TESTS_MAX:
+        message = f"change {tests:,} tests of a match at {len(ages):,} ages, and the product may be"
+        hint = "give them fewer steps, or steps at the same ages"
+        findings.error("$.expansions", f"{message} {TESTS_MAX:,} at most; {hint}")
+
+
+def _written(statement: Statement, written: dict[str, tuple[int, int]]) -> tuple[int, int]:
+    """Return how many rules a statement names, and how deep, with compound rules written out."""
+    if isinstance(statement, RuleName):
+        return written[statement.name]
+    parts = [_written(part, written) for part in statement.parts]
+    return sum([rules for rules, _ in parts]), 1 + max(depth for _, depth in parts)
 
 
 # Expansions

@@ -516,13 +516,3 @@ def test_many_expansions_of_many_teams_are_read_soon() -> None:
     ]
     rule_set = rule_set_of(teams=teams, expansions=expansions)
     assert len(rule_set.expansions) == 400
-
-
-def test_long_chain_of_compound_rules_is_read() -> None:
-    chain = [DISTANCE] + [
-        {"name": f"C{number}", "type": "compound",
-         "statement": f"not({f'C{number - 1}' if number else 'Fair'})"}
-        for number in range(800)
-    ]  # fmt: skip
-    rule_set = rule_set_of(*chain)
-    assert len(rule_set.rules) == 801

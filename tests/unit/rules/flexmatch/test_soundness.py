@@ -1,10 +1,14 @@
 """Rules that can never pass, and expansions that do nothing."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from evenmatch.criteria.validation.queue import check_queue
+from evenmatch.model.queue import Queue
 from evenmatch.rules.flexmatch.bounds import EVERYTHING, Range, bounds_of
+from evenmatch.rules.flexmatch.compile import compile_rule_set
 from evenmatch.rules.flexmatch.expressions import parse_expression
 from tests.flexmatch_kit import findings_of, rule_set_of
 
@@ -343,3 +347,46 @@ def test_bounds_of_attributes_are_open() -> None:
         assert bounds_of(parse_expression(text, scope)[0], sizes) == (EVERYTHING,)
     counts = parse_expression("count(teams[*].players)", scope)[0]
     assert bounds_of(counts, sizes) == (Range(1, 5), Range(2, 7))
+
+
+def compounds(statement: str, most: int) -> list[dict[str, Any]]:
+    """Return compound rules that each name the one before, and the rule at the beginning."""
+    names = ["Fair", *(f"C{number}" for number in range(most))]
+    return [DISTANCE] + [
+        {"name": name, "type": "compound", "statement": statement.replace("BEFORE", before)}
+        for before, name in pairwise(names)
+    ]
+
+
+def test_compound_rules_that_double_are_an_error_at_the_first_that_is_too_large() -> None:
+    doubling = "or(BEFORE, not(BEFORE))"
+    assert said("error", *compounds(doubling, 9)) == []
+    ((path, message),) = said("error", *compounds(doubling, 40))
+    assert path == "$.rules[10].statement"
+    assert message.startswith("stands for 1,024 rules once the compound rules that it names are")
+
+
+def test_long_chain_of_compound_rules_is_an_error() -> None:
+    rule_set = rule_set_of(*compounds("not(BEFORE)", 100))
+    check_queue(compile_rule_set(rule_set).queue(Queue(wait_max=60.0)))
+    ((path, message),) = said("error", *compounds("not(BEFORE)", 800))
+    assert path == "$.rules[101].statement"
+    assert message.startswith("nests 101 deep")
+
+
+def test_many_rules_at_many_ages_are_an_error() -> None:
+    rules = [DISTANCE | {"name": f"R{number}"} for number in range(99)]
+    stairs = [(float(wait), wait + 10.0) for wait in range(1, 101)]
+    expansion = steps("rules[R0].maxDistance", *stairs)
+    assert said("error", *rules, expansions=[expansion | {"steps": expansion["steps"][:-1]}]) == []
+    ((path, message),) = said("error", *rules, expansions=[expansion])
+    assert path == "$.expansions"
+    assert message.startswith("change 100 tests of a match at 101 ages")
+
+
+def test_many_large_statements_are_an_error() -> None:
+    large = {"type": "compound", "statement": f"or({','.join(['A'] * 998)})"}
+    rules = [DISTANCE | {"name": "A"}, *(large | {"name": f"C{number}"} for number in range(11))]
+    ((path, message),) = said("error", *rules)
+    assert path == "$.rules"
+    assert message.startswith("make 10,979 tests of a match")
