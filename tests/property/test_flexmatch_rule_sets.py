@@ -16,7 +16,7 @@ from evenmatch.rules.flexmatch.checker.match import CandidateMatch, Readings
 from evenmatch.rules.flexmatch.reader import read_rule_set
 from evenmatch.rules.flexmatch.rendering import render_rule_set
 from tests.extent import extent, more
-from tests.flexmatch_draws import drawn_pool, drawn_rule_set, drawn_table
+from tests.flexmatch_draws import MAPS, MODES, drawn_pool, drawn_rule_set, drawn_table
 from tests.flexmatch_kit import divisions, first_legal, legal_matches
 
 pytestmark = more
@@ -39,6 +39,29 @@ def test_written_down_rule_set_is_read_as_the_same(seed: int) -> None:
     again, _ = read_rule_set(render_rule_set(rule_set))
     assert again == rule_set
     assert read_rule_set(text)[0] == rule_set
+
+
+@MANY
+@given(SEEDS)
+def test_written_down_rule_set_keeps_empty_strings(seed: int) -> None:
+    rng = Random(seed)
+    rule_set, _ = read_rule_set(json.dumps(emptied(rng, drawn_rule_set(rng)[0])))
+    if rule_set is not None:
+        assert read_rule_set(render_rule_set(rule_set))[0] == rule_set
+
+
+def emptied(rng: Random, text: str) -> Any:
+    """Return a rule set of which one in two words is empty."""
+    words = {*MODES, *MAPS}
+
+    def blank(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: blank(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [blank(each) for each in value]
+        return "" if value in words and rng.random() < 0.5 else value
+
+    return blank(json.loads(text))
 
 
 def spoiled(rng: Random, table: dict[str, Any]) -> None:

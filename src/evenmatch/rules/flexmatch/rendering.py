@@ -53,7 +53,7 @@ def render_rule_set(rule_set: RuleSet) -> str:
 
 def _kept(table: Table) -> Table:
     """Return a table without the keys that have no value."""
-    return {key: value for key, value in table.items() if value is not None and value != ""}
+    return {key: value for key, value in table.items() if value is not None}
 
 
 def _number(value: float | None) -> float | int | None:
@@ -66,7 +66,7 @@ def _algorithm(algorithm: Algorithm) -> Table:
             "strategy": algorithm.strategy,
             "batchingPreference": algorithm.batching,
             "sortByAttributes": algorithm.sort_by or None,
-            "balancedAttribute": algorithm.balanced_attribute,
+            "balancedAttribute": algorithm.balanced_attribute or None,
             "expansionAgeSelection": algorithm.age,
             "backfillPriority": algorithm.backfill_priority,
         }
@@ -92,7 +92,8 @@ def _value(expression: Expression | None, scope: Scope) -> object:
 
 
 def _rule(rule: FlexRule, scope: Scope) -> Table:
-    table: Table = {"name": rule.name, "type": _type(rule), "description": rule.description}
+    table: Table = {"name": rule.name, "type": _type(rule)}
+    table["description"] = rule.description or None
     match rule:
         case SortRule():
             table |= {
