@@ -25,6 +25,7 @@ from evenmatch.rules.json_text import Json, NotJson, read_json
 
 LANGUAGE = "1.0"
 PLAYERS_MAX = 200
+TEAM_NAME_MAX = 64
 SMALL_MATCH_MAX = 40
 """With more players, AWS requires the strategy `balanced`, and supports fewer types of rules."""
 ATTRIBUTE_KINDS: tuple[AttributeType, ...] = (
@@ -193,6 +194,9 @@ def _check_team(fields: Fields, team: TeamDefinition, names: set[str]) -> None:
     if any(sign in team.name for sign in "[],*") or team.name != team.name.strip():
         message = "must have none of [ ] , * and no blanks around it, or no expression can name it"
         fields.findings.error(fields.at("name"), f"{message}, got {excerpt(team.name)}")
+    if len(team.names()[-1]) > TEAM_NAME_MAX:
+        message = f"must make names of at most {TEAM_NAME_MAX} characters"
+        fields.findings.error(fields.at("name"), f"{message}, got {team.names()[-1]!r:.80}")
     if team.players_min > team.players_max and fields.has("maxPlayers"):
         message = f"must be at most maxPlayers = {team.players_max}, got {team.players_min}"
         fields.findings.error(fields.at("minPlayers"), message)

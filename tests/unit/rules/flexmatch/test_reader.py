@@ -516,3 +516,13 @@ def test_many_expansions_of_many_teams_are_read_soon() -> None:
     ]
     rule_set = rule_set_of(teams=teams, expansions=expansions)
     assert len(rule_set.expansions) == 400
+
+
+@pytest.mark.parametrize(("size", "quantity"), [(65, 1), (63, 2)])
+def test_name_of_a_team_is_no_longer_than_a_queue_takes(size: int, quantity: int) -> None:
+    team = {"minPlayers": 1, "maxPlayers": 2, "quantity": quantity}
+    fits = team | {"name": "x" * (size - 1)}
+    assert rule_set_of(teams=[fits]).scope.all_teams()[-1][64:] == ""
+    ((path, words),) = said(findings_of(teams=[team | {"name": "x" * size}]), "error")
+    assert path == "$.teams[0].name"
+    assert "at most 64 characters" in words
