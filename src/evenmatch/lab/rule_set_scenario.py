@@ -21,6 +21,7 @@ from evenmatch.model.ticket import LATENCY
 from evenmatch.rules.flexmatch.compile import POLICY, CompiledRuleSet, compile_rule_set
 from evenmatch.rules.flexmatch.expressions import Call, Constant, Expression, Property
 from evenmatch.rules.flexmatch.reader import load_rule_set
+from evenmatch.rules.flexmatch.renaming import with_ticket_names
 from evenmatch.rules.flexmatch.rule_set import (
     BatchDistanceRule,
     CollectionRule,
@@ -97,6 +98,7 @@ def _read(text: bytes) -> tuple[CompiledRuleSet, dict[str, Distribution]]:
 
 def drawn_by(rule_set: RuleSet) -> dict[str, Distribution]:
     """Return the distributions of the attributes that a rule set compares."""
+    rule_set = with_ticket_names(rule_set)
     drawn: dict[str, Distribution] = {}
     for attribute in rule_set.attributes:
         if attribute.type == "string_number_map":

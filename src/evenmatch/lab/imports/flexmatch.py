@@ -26,6 +26,7 @@ from evenmatch.rules.flexmatch.reader import read_rule_set
 from evenmatch.rules.flexmatch.rendering import render_rule_set
 from evenmatch.rules.flexmatch.rule_set import AlgorithmExpansion, RuleSet, SortRule
 from evenmatch.rules.json_text import Json, NotJson, read_json
+from evenmatch.rules.ticket_names import ticket_name
 
 ANSWER_MAX = 1_000_000
 BODY = "RuleSetBody"
@@ -251,6 +252,8 @@ class _Report:
     def _of_attribute(self, path: str, number: int) -> ImportLine:
         attribute = self._rule_set.attributes[number]
         words = f"the attribute {attribute.name} of each player"
+        if (name := ticket_name(attribute.name)) != attribute.name:
+            words += f", in tickets {name}: {attribute.name} means something else there"
         if isinstance(attribute.default, dict):
             note = "its default counts where sort rules compare it; tickets do not show it"
             return self._line(path, "exactly", words, note)
@@ -277,7 +280,7 @@ class _Report:
             note = "no criterion compares it; it forbids nothing, so the same matches are legal"
             return self._line(path, "not at all", note=note)
         note = "it says how good a match is; by_rules does not try candidates in this order"
-        becomes = f"criterion on {rule.attribute}"
+        becomes = f"criterion on {ticket_name(rule.attribute)}"
         if rule.map_key is not None:
             becomes += f", by the {rule.map_key} of who has waited longest"
         return self._line(path, "approximately", becomes, note)
@@ -300,7 +303,7 @@ class _Report:
             return self._line(path, "exactly", f"the age of the {algorithm.age} ticket counts")
         if key == "balancedAttribute":
             note = "it says how good a match is; by_rules does not divide teams by it"
-            words = f"criterion on {algorithm.balanced_attribute}"
+            words = f"criterion on {ticket_name(algorithm.balanced_attribute)}"
             is_there = any(each.startswith("balancedAttribute") for each in self._sources)
             return self._line(path, "approximately", words if is_there else "", note)
         if key == "backfillPriority":

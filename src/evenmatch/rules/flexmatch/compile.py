@@ -39,6 +39,7 @@ from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale, Sort
 from evenmatch.model.ticket import LATENCY
 from evenmatch.rules.flexmatch.checker.match import Readings
 from evenmatch.rules.flexmatch.expressions import Call, Constant, Expression, Property
+from evenmatch.rules.flexmatch.renaming import with_ticket_names
 from evenmatch.rules.flexmatch.rule_set import (
     BatchDistanceRule,
     CollectionRule,
@@ -110,6 +111,7 @@ def compile_rule_set(rule_set: RuleSet, readings: Readings | None = None) -> Com
         rule_set: The rule set.
         readings: How to interpret what the language leaves open; None: the checker's default.
     """
+    rule_set = with_ticket_names(rule_set)
     compiler = _Compiler(rule_set, readings or Readings())
     form = compiler.format()
     criteria = _criteria(rule_set, form)
@@ -117,7 +119,7 @@ def compile_rule_set(rule_set: RuleSet, readings: Readings | None = None) -> Com
         format=form,
         criteria=tuple([criterion for criterion, _ in criteria]),
         rules=compiler.rules(),
-        attributes=tuple([each.name for each in rule_set.attributes if each.name != LATENCY]),
+        attributes=tuple([each.name for each in rule_set.attributes]),
         defaults=tuple(
             [
                 (each.name, each.default)
@@ -165,9 +167,7 @@ class _Compiler:
         sizes = self._sizes()
         least = tuple(map(min, zip(*[each.least for each in sizes.values()], strict=True)))
         most = tuple(map(max, zip(*[each.most for each in sizes.values()], strict=True)))
-        # A player attribute `side` does not mean the side that a ticket asks for.
-        names = () if "side" in self._attributes else tuple(self._teams)
-        return Format(most, names, players_min=() if least == most else least)
+        return Format(most, tuple(self._teams), players_min=() if least == most else least)
 
     def _sizes(self) -> dict[float, SizeTest]:
         """Return the sizes of the teams by the age from which on they hold."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 from evenmatch.model.condition import ValueKind
-from evenmatch.model.ticket import LATENCY
 from evenmatch.rules.fields import Fields
 from evenmatch.rules.findings import excerpt
 from evenmatch.rules.json_text import Json
@@ -32,6 +31,7 @@ from evenmatch.rules.playfab.queue import (
     TeamSizeBalanceRule,
     TeamTicketSizeSimilarityRule,
 )
+from evenmatch.rules.ticket_names import RESERVED
 
 SOURCES: tuple[Source, ...] = get_args(Source)
 RULES_MAX = 20
@@ -41,8 +41,6 @@ SECONDS_MAX = 1_000_000
 WEIGHT_MAX = 1e6
 PLAYERS_MAX = 100
 MERGES: dict[str, Merge] = {"Average": "avg", "Min": "min", "Max": "max"}
-RESERVED = ("at", LATENCY, "leaves_at", "player", "queues", "roles", "side", "size", "ticket")
-"""Names that have another meaning in our tickets and recordings."""
 LISTS = {
     "StringEqualityRules": "StringEqualityRule",
     "DifferenceRules": "DifferenceRule",

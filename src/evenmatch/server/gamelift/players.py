@@ -8,6 +8,7 @@ from evenmatch.errors import InvalidTicket
 from evenmatch.model.ticket import LATENCY, Player, Value, check_player_id
 from evenmatch.rules.flexmatch.rule_set import AttributeValue as Default
 from evenmatch.rules.flexmatch.rule_set import RuleSet
+from evenmatch.rules.ticket_names import declared_name, ticket_name
 from evenmatch.server.gamelift.service_errors import invalid
 from evenmatch.server.gamelift.shapes import AttributeValue, PlayerShape
 
@@ -42,6 +43,7 @@ def players_of(players: Sequence[PlayerShape], rule_set: RuleSet) -> tuple[Playe
             raise invalid(f"{where}.PlayerId: {each.player_id[:64]!r} is in the ticket already")
         attributes = _attributes(each.player_attributes or {}, types, f"{where}.PlayerAttributes")
         _check_complete(attributes, needed, where)
+        attributes = {ticket_name(name): value for name, value in attributes.items()}
         if each.latency_in_ms:
             attributes[LATENCY] = {name: float(ms) for name, ms in each.latency_in_ms.items()}
         found.append(Player(each.player_id, attributes=attributes))
@@ -80,18 +82,26 @@ def _check_complete(
 
 def shape_of(player: Player, team: str | None = None) -> PlayerShape:
     """Return a player as GameLift shows them."""
-    latency = player.attributes.get(LATENCY)
-    attributes = {name: _shown(value) for name, value in player.attributes.items()}
-    if isinstance(latency, dict):
-        del attributes[LATENCY]
+    declared, latency = apart(player)
+    attributes = {name: _shown(value) for name, value in declared.items()}
     return PlayerShape(
         player_id=player.id,
         player_attributes=attributes or None,
         team=team,
         latency_in_ms=(
-            {name: int(ms) for name, ms in latency.items()} if isinstance(latency, dict) else None
+            None if latency is None else {name: int(ms) for name, ms in latency.items()}
         ),
     )
+
+
+def apart(player: Player) -> tuple[dict[str, Value], dict[str, float] | None]:
+    """Return a player's attributes by the names that the rule set declares, and the latencies."""
+    attributes = dict(player.attributes)
+    latency = attributes.get(LATENCY)
+    if isinstance(latency, dict):
+        del attributes[LATENCY]
+    declared = {declared_name(name): value for name, value in attributes.items()}
+    return declared, latency if isinstance(latency, dict) else None
 
 
 def _shown(value: Value) -> AttributeValue:

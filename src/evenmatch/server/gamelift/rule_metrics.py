@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from evenmatch.model.ticket import LATENCY, Player, Ticket
+from evenmatch.model.ticket import Player, Ticket
 from evenmatch.rules.flexmatch.checker.judgement import rules_passed
 from evenmatch.rules.flexmatch.checker.match import (
     CandidateMatch,
@@ -25,6 +25,7 @@ from evenmatch.rules.flexmatch.checker.match import (
     fault_of_match,
 )
 from evenmatch.rules.flexmatch.rule_set import RuleSet
+from evenmatch.server.gamelift.players import apart
 
 TRIALS = 5
 """Matches that are judged for one event at the most."""
@@ -119,10 +120,5 @@ def _candidate(ticket: Ticket) -> CandidateTicket:
 
 
 def _player(player: Player) -> CandidatePlayer:
-    latencies = player.attributes.get(LATENCY)
-    attributes = {k: v for k, v in player.attributes.items() if k != LATENCY}
-    return CandidatePlayer(
-        id=player.id,
-        attributes=attributes,
-        latencies=latencies if isinstance(latencies, dict) else None,
-    )
+    attributes, latencies = apart(player)
+    return CandidatePlayer(id=player.id, attributes=attributes, latencies=latencies)

@@ -159,3 +159,22 @@ def test_answer_about_several_rule_sets_is_refused() -> None:
 def test_rule_set_with_errors_lists_them() -> None:
     with pytest.raises(ConfigError, match="ruleLanguageVersion"):
         import_rule_set(b'{"teams": []}', NONE)
+
+
+RESERVED = ["latency", "side", "roles", "size", "at", "queues", "ticket", "leaves_at", "a.b", "a~b"]
+
+
+@pytest.mark.parametrize("name", [*RESERVED, "side_value", "skill"])
+def test_attribute_of_any_name_is_simulated(name: str, tmp_path: Path) -> None:
+    rules = [
+        {"name": "Near", "type": "batchDistance", "batchAttribute": name, "maxDistance": 5},
+        {"name": "Far", "type": "latency", "maxLatency": 100},
+    ]
+    attributes = [{"name": name, "type": "number"}]
+    raw = RULES | {"playerAttributes": attributes, "rules": rules, "algorithm": {}}
+    found = import_rule_set(encoded(raw | {"expansions": []}), ImportOptions(wait_max=60.0))
+    for file, text in found.files.items():
+        (tmp_path / file).write_text(text, encoding="utf-8")
+    assert simulate(parse_scenario(found.toml, tmp_path)).summary["matches"] > 5
+    (line,) = [each for each in found.lines if each.path == "$.playerAttributes[0]"]
+    assert ("in tickets" in line.becomes) == (name != "skill")

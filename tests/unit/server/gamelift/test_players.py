@@ -67,3 +67,17 @@ def test_players_that_do_not_fit_are_refused(given: list[Any], said: str) -> Non
         players_of(given, RULES)
     assert caught.value.name == "InvalidRequestException"
     assert said in caught.value.message
+
+
+@pytest.mark.parametrize("name", ["latency", "side", "latency_value", "a.b", "a~1b", "skill_value"])
+def test_attribute_with_a_name_of_ours_comes_back_as_sent(name: str) -> None:
+    rules = RuleSet(
+        attributes=(PlayerAttribute(name=name, type="number"),),
+        teams=(TeamDefinition(name="all", players_min=1, players_max=2),),
+    )
+    attributes = {name: AttributeValue(n=7.0)}
+    given = PlayerShape(player_id="p", player_attributes=attributes, latency_in_ms={"eu": 20})
+    (player,) = players_of([given], rules)
+    assert player.attributes["latency"] == {"eu": 20.0}
+    assert player.attributes.get("side") is None
+    assert shape_of(player) == given
