@@ -71,7 +71,7 @@ def import_rules(
     try:
         imported = _imported(format, file, options, configuration, beside=out is None)
     except ConfigError as error:
-        raise ConfigError(_named(file, str(error))) from None
+        raise ConfigError(_named(file, str(error), configuration)) from None
     written = _write(imported, folder, name) if out is not None else ()
     if json:
         print_json(_json(imported))
@@ -115,17 +115,19 @@ def _imported(
 
         settings = None if configuration is None else _bytes_of(configuration)
         name = str(file) if beside else ""
-        return import_rule_set(text, options, settings, name=file.stem, beside=name)
+        source = str(configuration)
+        return import_rule_set(text, options, settings, name=file.stem, beside=name, source=source)
     from evenmatch.lab.imports.playfab import import_queues
 
     return import_queues(text, options, str(file) if beside else "")
 
 
-def _named(file: Path, text: str) -> str:
+def _named(file: Path, text: str, configuration: Path | None) -> str:
     """Return errors with the name of the file before the first; how many there are, if several."""
     first, *others = text.split("\n")
     more = f" (and {len(others):,} more: evenmatch check {file} lists them)" if others else ""
-    return first + more if first.startswith(f"{file}: ") else f"{file}: {first}{more}"
+    is_named = first.startswith((f"{file}: ", f"{configuration}: "))
+    return first + more if is_named else f"{file}: {first}{more}"
 
 
 def _bytes_of(path: Path) -> bytes:

@@ -151,6 +151,19 @@ def test_bad_request_is_a_sentence(
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize("text", ["{", "[]", '{"Name": "x", "RequestTimeoutSeconds": 0}', None])
+def test_error_of_a_configuration_names_its_file(
+    text: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = tmp_path / "own.json"
+    if text is not None:
+        own.write_text(text, encoding="utf-8")
+    code, out, err = run(capsys, "flexmatch", str(FLEXMATCH), "--configuration", str(own))
+    assert (code, out) == (2, "")
+    assert err.startswith(f"evenmatch: {own}: ")
+    assert err.count("\n") == 1
+
+
 def test_check_takes_queues_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(PLAYFAB / "07_two_queues.json")]) == 0
     told = capsys.readouterr().out

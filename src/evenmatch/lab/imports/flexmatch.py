@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from evenmatch.errors import ConfigError
 from evenmatch.lab.imports.report import (
@@ -20,7 +21,7 @@ from evenmatch.lab.imports.report import (
 from evenmatch.lab.imports.toml_text import arrivals_text, table_text, value_text
 from evenmatch.lab.rule_set_scenario import drawn_by
 from evenmatch.rules.fields import Fields
-from evenmatch.rules.findings import FindingList, child_path
+from evenmatch.rules.findings import FindingList, child_path, excerpt
 from evenmatch.rules.flexmatch.compile import CompiledRuleSet, compile_rule_set
 from evenmatch.rules.flexmatch.reader import read_rule_set
 from evenmatch.rules.flexmatch.rendering import render_rule_set
@@ -32,6 +33,9 @@ ANSWER_MAX = 1_000_000
 BODY = "RuleSetBody"
 NOT_SLUG = re.compile(r"[^A-Za-z0-9_.-]+")
 REQUEST, ACCEPTANCE = "RequestTimeoutSeconds", "AcceptanceTimeoutSeconds"
+REQUIRED = "AcceptanceRequired"
+REQUEST_MAX, ACCEPTANCE_MAX = 43_200, 600
+"""Seconds: the longest that AWS takes."""
 SEARCH = "it says how AWS searches, and forbids nothing; by_rules tries all it can, oldest first"
 ELSEWHERE = {
     "AdditionalPlayerCount": "leave seats free by maxPlayers, or fill them by backfill",
@@ -57,6 +61,7 @@ def import_rule_set(
     *,
     name: str = "",
     beside: str = "",
+    source: str = "configuration",
 ) -> ImportResult:
     """Return the import of a rule set.
 
@@ -66,9 +71,11 @@ def import_rule_set(
         configuration: A matchmaking configuration of AWS, in JSON.
         name: Name of the queue if neither of them has a name.
         beside: The name of the file itself, by which the queue plays; "" to write a clean one.
+        source: What errors of the configuration begin with.
 
     Raises:
-        ConfigError: There are errors; the message lists them, one per line.
+        ConfigError: There are errors; the message lists those of the rule set, one per line, or
+            says the first of the configuration.
     """
     body = body_of(text)
     if body is not None:
@@ -81,7 +88,7 @@ def import_rule_set(
     raw = read_json(text, noted)
     assert isinstance(raw, dict)
     compiled = compile_rule_set(rule_set)
-    settings = _Settings(options, configuration, rule_set.name or name)
+    settings = _Settings(options, configuration, rule_set.name or name, source)
     queue = settings.queue
     file = beside or f"{queue}.rules.json"
     values: dict[str, object] = {"name": queue, "rules_file": file} | settings.values
@@ -121,19 +128,27 @@ def body_of(text: bytes) -> bytes | None:
 class _Settings:
     """The settings of a queue, from a configuration or from the options."""
 
-    def __init__(self, options: ImportOptions, configuration: bytes | None, name: str) -> None:
+    def __init__(
+        self, options: ImportOptions, configuration: bytes | None, name: str, source: str
+    ) -> None:
         self.values: dict[str, object] = {}
         self.lines: list[ImportLine] = []
         wait_max, accept = options.wait_max, options.accept
         if configuration is not None:
-            fields, lines = _configuration(configuration)
+            fields, lines = _configuration(configuration, source)
             name = fields.text("Name") or name
-            wait_max = wait_max or fields.number(REQUEST)
-            if fields.raw("AcceptanceRequired") is True:
-                accept = accept or fields.number(ACCEPTANCE)
-            self.lines = list(_of_configuration(fields, lines))
+            told = _times(fields, options)
             if fields.findings.has_error:
-                raise ConfigError(str(fields.findings.sorted()[0]))
+                raise ConfigError(f"{source}: {_first_error(fields.findings)}")
+            wait_max = told.wait_max if wait_max is None else wait_max
+            accept = told.accept if accept is None else accept
+            written = _Times(wait_max, accept)
+            self.lines = list(_of_configuration(fields, lines, told, written))
+            self.lines += [
+                each
+                for each in _not_said(options)
+                if each.taken == "exactly" and each.path not in fields.names
+            ]
             if fields.raw("BackfillMode") == "AUTOMATIC":
                 self.values["backfill"] = "automatic"
         else:
@@ -144,6 +159,32 @@ class _Settings:
             self.values["wait_max"] = wait_max
         if accept is not None:
             self.values["accept"] = {"seconds": accept}
+
+
+class _Times(NamedTuple):
+    """Seconds until a ticket ends, and seconds to accept a match; None if there are none."""
+
+    wait_max: float | None
+    accept: float | None
+
+
+def _times(fields: Fields, options: ImportOptions) -> _Times:
+    """Return the times of a configuration; one may be missing if an option gives it."""
+    wait_max = accept = None
+    if options.wait_max is None or fields.has(REQUEST):
+        wait_max = fields.whole(REQUEST, 1, REQUEST_MAX)
+    is_asked = fields.raw(REQUIRED)
+    if is_asked is not None and not isinstance(is_asked, bool):
+        message = f"must be true or false, got {excerpt(is_asked)}"
+        fields.findings.error(fields.at(REQUIRED), message)
+    if is_asked is True and (options.accept is None or fields.has(ACCEPTANCE)):
+        accept = fields.whole(ACCEPTANCE, 1, ACCEPTANCE_MAX)
+    return _Times(wait_max, accept)
+
+
+def _first_error(findings: FindingList) -> str:
+    error = next(each for each in findings.sorted() if each.level == "error")
+    return f"{error.path} (line {error.line}) {error.message}"
 
 
 def _not_said(options: ImportOptions) -> Iterator[ImportLine]:
@@ -160,13 +201,13 @@ def _not_said(options: ImportOptions) -> Iterator[ImportLine]:
             yield ImportLine(path=path, line=0, taken="not at all", note=note)
 
 
-def _configuration(text: bytes) -> tuple[Fields, dict[str, int]]:
+def _configuration(text: bytes, source: str) -> tuple[Fields, dict[str, int]]:
     """Return the keys of the first configuration of a text, and their lines."""
     findings = FindingList()
     try:
         raw: Json = read_json(text, findings)
     except NotJson:
-        raise ConfigError(f"configuration: {findings.sorted()[0]}") from None
+        raise ConfigError(f"{source}: {_first_error(findings)}") from None
     path = "$"
     for key in ("Configurations", "Configuration"):
         if isinstance(raw, dict) and isinstance(raw.get(key), list | dict):
@@ -174,21 +215,36 @@ def _configuration(text: bytes) -> tuple[Fields, dict[str, int]]:
     if isinstance(raw, list) and raw:
         raw, path = raw[0], child_path(path, 0)
     if not isinstance(raw, dict) or REQUEST not in raw:
-        raise ConfigError(f"configuration: must be an object with {REQUEST}, as AWS prints it")
+        raise ConfigError(f"{source}: must be an object with {REQUEST}, as AWS prints it")
     return Fields(raw, path, findings), findings.lines
 
 
-def _of_configuration(fields: Fields, lines: dict[str, int]) -> Iterator[ImportLine]:
-    """Yield what became of each key of a configuration."""
-    taken: dict[str, tuple[TakenLine, str, str]] = {
-        "Name": ("exactly", "the queue's name", ""),
-        REQUEST: ("exactly", f"wait_max = {value_text(fields.number(REQUEST))}", ""),
-    }
-    is_asked = fields.raw("AcceptanceRequired") is True
-    accept = f"accept = {{seconds = {value_text(fields.number(ACCEPTANCE))}}}" if is_asked else ""
+def _of_configuration(
+    fields: Fields, lines: dict[str, int], told: _Times, written: _Times
+) -> Iterator[ImportLine]:
+    """Yield what became of each key of a configuration.
+
+    Args:
+        fields: The configuration.
+        lines: The line of each path.
+        told: The times that it has.
+        written: Those of the queue: an option goes before the configuration.
+    """
+    taken: dict[str, tuple[TakenLine, str, str]] = {"Name": ("exactly", "the queue's name", "")}
+    wait_max = f"wait_max = {value_text(written.wait_max)}"
+    is_same = told.wait_max == written.wait_max
+    taken[REQUEST] = ("exactly", wait_max, "") if is_same else _overruled(wait_max, "--wait-max")
+    accept = f"accept = {{seconds = {value_text(written.accept)}}}"
+    overruled = _overruled(accept, "--accept")
     note = "if a player rejects a match, those who accepted wait again with their age, as with AWS"
-    taken["AcceptanceRequired"] = ("exactly", accept or "no ready-check", note if is_asked else "")
-    taken[ACCEPTANCE] = ("exactly", accept or "nothing, as nobody is asked", "")
+    if written.accept is None:
+        taken[REQUIRED] = ("exactly", "no ready-check", "")
+        taken[ACCEPTANCE] = ("exactly", "nothing, as nobody is asked", "")
+    else:
+        is_asked = fields.raw(REQUIRED) is True
+        taken[REQUIRED] = ("exactly", accept, note) if is_asked else overruled
+        is_same = told.accept == written.accept
+        taken[ACCEPTANCE] = ("exactly", accept, "") if is_same else overruled
     is_automatic = fields.raw("BackfillMode") == "AUTOMATIC"
     backfill = 'backfill = "automatic"' if is_automatic else "no backfill by itself"
     taken["BackfillMode"] = ("exactly", backfill, "")
@@ -202,6 +258,10 @@ def _of_configuration(fields: Fields, lines: dict[str, int]) -> Iterator[ImportL
             note = "no key of a configuration that is known here"
         line = lines.get(path, 0)
         yield ImportLine(path=path, line=line, taken=level, becomes=becomes, note=note)
+
+
+def _overruled(becomes: str, option: str) -> tuple[TakenLine, str, str]:
+    return "not at all", becomes, f"{option} counts in its place"
 
 
 class _Report:

@@ -178,3 +178,65 @@ def test_attribute_of_any_name_is_simulated(name: str, tmp_path: Path) -> None:
     assert simulate(parse_scenario(found.toml, tmp_path)).summary["matches"] > 5
     (line,) = [each for each in found.lines if each.path == "$.playerAttributes[0]"]
     assert ("in tickets" in line.becomes) == (name != "skill")
+
+
+def of_configuration(options: ImportOptions = NONE, **keys: Any) -> tuple[dict[str, Any], Any]:
+    """Return the queue of a configuration, and how well each key was taken, and as what."""
+    found = import_rule_set(encoded(RULES), options, encoded({"Name": "ranked"} | keys))
+    taken = {each.path.rpartition(".")[2]: (each.taken, each.becomes) for each in found.lines}
+    return tomllib.loads(found.toml)["queue"][0], taken
+
+
+def test_report_on_a_configuration_is_about_what_is_written() -> None:
+    keys = {
+        "RequestTimeoutSeconds": 120,
+        "AcceptanceRequired": False,
+        "AcceptanceTimeoutSeconds": 30,
+    }
+    queue, taken = of_configuration(**keys)
+    assert (queue["wait_max"], queue.get("accept")) == (120, None)
+    assert taken["RequestTimeoutSeconds"] == ("exactly", "wait_max = 120")
+    assert taken["AcceptanceRequired"] == ("exactly", "no ready-check")
+    assert taken["AcceptanceTimeoutSeconds"] == ("exactly", "nothing, as nobody is asked")
+    queue, taken = of_configuration(ImportOptions(wait_max=60.0, accept=20.0), **keys)
+    assert (queue["wait_max"], queue["accept"]) == (60, {"seconds": 20})
+    assert taken["RequestTimeoutSeconds"] == ("not at all", "wait_max = 60")
+    assert taken["AcceptanceRequired"] == ("not at all", "accept = {seconds = 20}")
+    assert taken["AcceptanceTimeoutSeconds"] == ("not at all", "accept = {seconds = 20}")
+    same = ImportOptions(wait_max=120.0, accept=30.0)
+    _, taken = of_configuration(same, **keys | {"AcceptanceRequired": True})
+    assert {each for each, _ in taken.values()} >= {"exactly"}
+    assert taken["AcceptanceTimeoutSeconds"] == ("exactly", "accept = {seconds = 30}")
+
+
+def test_option_says_what_a_configuration_leaves_out() -> None:
+    options = ImportOptions(wait_max=60.0, accept=20.0)
+    keys = {"RequestTimeoutSeconds": None, "AcceptanceRequired": True}
+    queue, taken = of_configuration(options, **keys)
+    assert (queue["wait_max"], queue["accept"]) == (60, {"seconds": 20})
+    assert taken["RequestTimeoutSeconds"] == ("not at all", "wait_max = 60")
+    assert taken["AcceptanceRequired"] == ("exactly", "accept = {seconds = 20}")
+    assert taken["AcceptanceTimeoutSeconds"] == ("exactly", "accept.seconds = 20")
+
+
+@pytest.mark.parametrize(
+    ("keys", "sentence"),
+    [
+        ({"RequestTimeoutSeconds": None}, "RequestTimeoutSeconds (line 1) is missing"),
+        ({"RequestTimeoutSeconds": 0}, "must be a whole number from 1 to 43200, got 0"),
+        ({"RequestTimeoutSeconds": 1e12}, "must be a whole number from 1 to 43200"),
+        ({"AcceptanceRequired": True}, "AcceptanceTimeoutSeconds (line 1) is missing"),
+        ({"AcceptanceRequired": True, "AcceptanceTimeoutSeconds": -5}, "from 1 to 600, got -5"),
+        ({"AcceptanceRequired": True, "AcceptanceTimeoutSeconds": 601}, "from 1 to 600, got 601"),
+        ({"AcceptanceRequired": "true"}, 'must be true or false, got "true"'),
+        ({"Name": 5}, "must be a string"),
+    ],
+)
+def test_configuration_that_aws_would_not_have_is_refused(
+    keys: dict[str, Any], sentence: str
+) -> None:
+    raw = encoded({"Name": "ranked", "RequestTimeoutSeconds": 60} | keys)
+    with pytest.raises(ConfigError) as error:
+        import_rule_set(encoded(RULES), NONE, raw, source="own.json")
+    assert str(error.value).startswith("own.json: $.")
+    assert sentence in str(error.value)
