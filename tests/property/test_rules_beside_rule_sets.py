@@ -164,5 +164,6 @@ def test_conditions_give_way_where_there_are_too_many_rules(tmp_path: Any) -> No
     assert condition is not None
     assert condition.name.endswith("FairTeamSkill, EqualTeamSizes")
     more = '[[queue.rules]]\nkind = "avoid"\n'
-    with pytest.raises(ConfigError, match="at most 15 further rules"):
+    too_many = 'queue "main", rules must have at most 15 entries beside a rules_file, got 16'
+    with pytest.raises(ConfigError, match=too_many):
         parse_scenario(f'[[queue]]\nrules_file = "{rules}"\n{own}{more}', tmp_path)

@@ -106,6 +106,9 @@ def _ruled(queue: Queue, table: QueueTable, at: Place, read: ReadRules) -> Queue
     from evenmatch.rules.flexmatch.compile import RULES_MAX, join_conditions
 
     assert table.rules_file is not None
+    if len(queue.rules) >= RULES_MAX:
+        allowed = f"at most {RULES_MAX - 1} entries beside a rules_file"
+        at.at("rules").refuse(f"must have {allowed}, got {len(queue.rules)}")
     given = table.rules_readings or ReadingsTable()
     readings = Readings(**msgspec.structs.asdict(given))
     ruled = read(table.rules_file, readings, at.at("rules_file")).queue(queue)

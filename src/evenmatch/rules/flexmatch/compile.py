@@ -15,7 +15,6 @@ import msgspec
 from evenmatch.criteria.base import Form, NumberGap
 from evenmatch.criteria.condition.ages import by_age
 from evenmatch.criteria.registry import kind_with
-from evenmatch.errors import ConfigError
 from evenmatch.model.condition import (
     AllOf,
     AnyOf,
@@ -132,17 +131,9 @@ def compile_rule_set(rule_set: RuleSet, readings: Readings | None = None) -> Com
 
 
 def join_conditions(rules: Sequence[Rule], most: int) -> tuple[Rule, ...]:
-    """Return conditions as at most `most` rules: the remaining ones are joined to the last.
-
-    Raises:
-        ConfigError: Not even one is allowed.
-    """
+    """Return conditions as at most `most` rules, one or more: the remaining ones are joined."""
     if len(rules) <= most:
         return tuple(rules)
-    if most < 1:
-        raise ConfigError(
-            f"a queue with a rules_file may have at most {RULES_MAX - 1} further rules"
-        )
     rest = [each.condition for each in rules[most - 1 :] if each.condition is not None]
     name = ", ".join([each.name for each in rest])
     one = Condition(name, AllOf(tuple([each.test for each in rest])), rest[0].clock)

@@ -7,6 +7,7 @@ that AWS would refuse although its meaning is plain is accepted with a warning.
 from __future__ import annotations
 
 from evenmatch.errors import ConfigError
+from evenmatch.model.fields import LARGEST
 from evenmatch.rules.fields import Fields, number_of
 from evenmatch.rules.findings import Finding, FindingList, child_path, excerpt
 from evenmatch.rules.flexmatch import expansion_reader, rule_reader, soundness
@@ -136,7 +137,10 @@ def _read_attributes(fields: Fields) -> tuple[PlayerAttribute, ...]:
 
 def _read_default(fields: Fields, kind: AttributeType) -> AttributeValue | None:
     if kind == "number":
-        return fields.number("default")
+        number = fields.number("default")
+        if number is not None:
+            _check_number(number, fields.at("default"), fields.findings)
+        return number
     if kind == "string":
         return fields.text("default") if fields.has("default") else None
     if kind == "string_list":
@@ -159,8 +163,15 @@ def _read_map(fields: Fields, raw: Json) -> dict[str, float] | None:
         if number is None:
             fields.findings.error(child_path(path, key), f"must be a number, got {excerpt(value)}")
         else:
+            _check_number(number, child_path(path, key), fields.findings)
             numbers[key] = number
     return numbers
+
+
+def _check_number(number: float, path: str, findings: FindingList) -> None:
+    """Refuse a default that no ticket could have as its own value."""
+    if abs(number) > LARGEST:
+        findings.error(path, f"must be a number from -1e15 to 1e15, got {excerpt(number)}")
 
 
 # Teams

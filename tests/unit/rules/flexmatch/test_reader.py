@@ -526,3 +526,19 @@ def test_name_of_a_team_is_no_longer_than_a_queue_takes(size: int, quantity: int
     ((path, words),) = said(findings_of(teams=[team | {"name": "x" * size}]), "error")
     assert path == "$.teams[0].name"
     assert "at most 64 characters" in words
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "path"),
+    [
+        ("number", 1e18, "default"),
+        ("number", "-2e15", "default"),
+        ("string_number_map", {"ice": 1, "fire": 1e16}, "default.fire"),
+    ],
+)
+def test_default_that_no_ticket_may_have_is_an_error(kind: str, default: Any, path: str) -> None:
+    attribute = {"name": "cap", "type": kind, "default": default}
+    ((at, words),) = said(findings_of(playerAttributes=[attribute]), "error")
+    assert at == f"$.playerAttributes[0].{path}"
+    assert words.startswith("must be a number from -1e15 to 1e15, got ")
+    assert rule_set_of(playerAttributes=[attribute | {"type": "number", "default": 1e15}])
