@@ -48,10 +48,12 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
 def unreached(ages: Iterable[float], wait_max: float | None) -> str:
     """Return a note on steps that no ticket reaches; "" if there are none.
 
-    >>> unreached((5.0, 60.0), 60.0)
-    'what changes from 60 s on never counts: tickets end after 60 s'
+    A ticket is matched at the instant at which it ends, if it can be.
+
+    >>> unreached((5.0, 60.0, 61.0), 60.0)
+    'what changes from 61 s on never counts: tickets end after 60 s'
     """
-    late = [age for age in ages if wait_max is not None and age >= wait_max]
+    late = [age for age in ages if wait_max is not None and age > wait_max]
     if not late:
         return ""
     return f"what changes from {min(late):g} s on never counts: tickets end after {wait_max:g} s"
