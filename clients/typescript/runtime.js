@@ -1,6 +1,6 @@
 // Requests, retries and streams; `evenmatch.js`, which is generated, adds a method for each route.
 
-const PASSING = new Set([429, 503]);
+const PASSING = new Set([408, 429, 502, 503, 504]);
 const OVER = new Set(["cancelled", "expired"]);
 const PAUSED = "paused";
 const PAUSE_MOST = 3_000;
@@ -38,7 +38,7 @@ export class Connection {
   }
 
   // A request that may be done twice is repeated after a lost connection, and while the server is
-  // overloaded (429) or cannot write (503). Pauses double and are drawn, so that the clients of a
+  // overloaded (429), cannot write (503) or is not found by a proxy (502, 504). Pauses double and are drawn, so that the clients of a
   // server that comes back do not come together. A queue that an operator paused may stay so for
   // long: that is said at once.
   async request(method, path, { query = {}, body, key, mayRepeat = true } = {}) {

@@ -121,7 +121,7 @@ def test_bots_survive_a_killed_server_and_end_by_ctrl_c(tmp_path: Path) -> None:
 
 def test_bots_come_again_to_a_server_that_cannot_answer_yet() -> None:
     module = runpy.run_path(str(HERO / "bots.py"))
-    tally, answers = module["Tally"](), [503, 503, 409]
+    tally, answers = module["Tally"](), [503, 502, 409]
 
     async def ask() -> None:
         raise ServerRefused(answers.pop(0), Problem("unavailable", "not yet"))

@@ -51,6 +51,26 @@ console.log(asked.join(" "));
 """
 
 
+BEHIND_A_PROXY = """
+const { Connection } = await import(process.argv.at(-1));
+const told = [];
+const page = () => new Response("<html>Bad Gateway</html>", {
+  status: told.push("away") % 2 ? 502 : 504,
+  headers: { "retry-after": "0" } });
+const json = () => Response.json({ state: "waiting" });
+const stream = () => new Response('id: 2\\ndata: {"state":"waiting"}\\n\\n');
+const none = () => new Response(null, { status: 204 });
+let answers = [page, page, json, page, page, page, stream, page, none];
+globalThis.fetch = async () => answers.shift()();
+const server = new Connection("http://here", { tries: 3, chance: () => 0 });
+told.push((await server.request("GET", "/v1/tickets/s0-1")).state);
+await server.request("POST", "/v1/guests", { mayRepeat: false }).catch(
+  (refusal) => told.push(refusal.code, refusal.isPassing));
+for await (const now of server.events("/v1/tickets/s0-1/events")) told.push(now.state);
+console.log(told.join(" "));
+"""
+
+
 CUT_OFF = """
 const { Connection } = await import(process.argv.at(-1));
 const told = [];
@@ -213,6 +233,14 @@ def test_client_of_the_page_plays_for_guests(
 def test_overload_is_tried_again_and_a_pause_is_told_at_once() -> None:
     said = said_by(ASK_PAUSED)
     assert said.split() == [*["overloaded"] * 3, "ServerRefused", "paused", "ServerRefused"]
+
+
+def test_what_a_proxy_says_while_it_finds_no_server_is_waited_out() -> None:
+    said = said_by(BEHIND_A_PROXY)
+    assert said.split() == [
+        "away", "away", "waiting", "away", "http_error", "true",
+        "away", "away", "waiting", "away",
+    ]  # fmt: skip
 
 
 def test_stream_whose_token_is_valid_no_more_ends_with_a_sentence() -> None:

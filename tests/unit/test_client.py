@@ -19,6 +19,10 @@ STATE = (200, b'{"id":"s0-1","state":"waiting","wait":1.0}')
 BUSY = (429, b'{"error":"overloaded","message":"later"}')
 PAUSED = (429, b'{"error":"paused","message":"the queue is paused","seconds":5.0}')
 AWAY = (503, b'{"error":"unavailable","message":"later"}')
+SLOW = (408, b'{"error":"request_timeout","message":"again"}')
+BEHIND = (502, b"<html><head><title>502 Bad Gateway</title></head></html>")
+"""What a proxy says whose server is being started again."""
+LATE = (504, b"")
 GONE = (0, b"")
 """The server closes the connection without an answer."""
 ADA = CreateTicket((Player("ada"),))
@@ -62,21 +66,23 @@ def play(
     scene: Callable[[AsyncClient], Awaitable[None]],
     retry: Retry = QUICK,
     token: str | None = None,
+    chance: float = 1.0,
 ) -> None:
     async def bounded() -> None:
         async with asyncio.timeout(20.0):
             server = await asyncio.start_server(script.talk, "127.0.0.1", 0)
             url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-            async with AsyncClient(url, retry=retry, token=token, chance=lambda: 1.0) as client:
+            async with AsyncClient(url, retry=retry, token=token, chance=lambda: chance) as client:
                 await scene(client)
             server.close()
             await server.wait_closed()
+            await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
             await asyncio.sleep(0)
 
     asyncio.run(bounded())
 
 
-@pytest.mark.parametrize("trouble", [BUSY, AWAY, GONE])
+@pytest.mark.parametrize("trouble", [BUSY, AWAY, GONE, SLOW, BEHIND, LATE])
 def test_create_is_asked_for_again_under_the_same_key(trouble: tuple[int, bytes]) -> None:
     script = Script(trouble, trouble, CREATED)
 
@@ -88,6 +94,30 @@ def test_create_is_asked_for_again_under_the_same_key(trouble: tuple[int, bytes]
     first, *others = script.keys
     assert others == [first, first]
     assert len(first) == 32
+
+
+@pytest.mark.parametrize("trouble", [AWAY, BEHIND, LATE])
+def test_events_go_on_when_a_proxy_finds_the_server_again(trouble: tuple[int, bytes]) -> None:
+    script = Script(trouble, (200, b"id: 2\ndata: %b\n\n" % STATE[1]), trouble, (204, b""))
+
+    async def scene(client: AsyncClient) -> None:
+        assert [now.state async for now in client.events("s0-1")] == ["waiting"]
+
+    play(script, scene, chance=-0.5)
+    assert len(script.asked) == 4
+
+
+@pytest.mark.parametrize("trouble", [AWAY, BEHIND, LATE])
+def test_feed_goes_on_when_a_proxy_finds_the_server_again(trouble: tuple[int, bytes]) -> None:
+    gone = (404, b'{"error":"unknown_queue","message":"no such queue"}')
+    script = Script(trouble, trouble, (200, b'{"matches":[],"next":1}'), trouble, gone)
+
+    async def scene(client: AsyncClient) -> None:
+        with pytest.raises(ServerRefused, match="no such queue"):
+            await anext(client.matches("duel"))
+
+    play(script, scene, Retry(tries=1))
+    assert len(script.asked) == 5
 
 
 def test_each_create_has_a_key_of_its_own_unless_one_is_given() -> None:

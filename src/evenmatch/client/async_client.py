@@ -45,9 +45,9 @@ ShapeT = TypeVar("ShapeT")
 class AsyncClient:
     """Talks to one server: `async with AsyncClient("http://127.0.0.1:8080") as client`.
 
-    The client repeats a request, if that is safe, after a lost connection and while the server is
-    overloaded or cannot write. To make creates safe to repeat, it sends them with an idempotency
-    key.
+    The client repeats a request, if that is safe, after a lost connection, while the server is
+    overloaded or cannot write, and while a proxy does not reach it. To make creates safe to repeat,
+    it sends them with an idempotency key.
 
     Args:
         url: The server's address.
@@ -212,7 +212,8 @@ class AsyncClient:
     async def matches(self, queue: str, after: int | None = None) -> AsyncIterator[FeedMatch]:
         """Yield every match of a queue, for ever; to go on, pass the last `seq` that you handled.
 
-        It goes on after restarts, and if the server is overloaded or cannot write for a while.
+        It goes on after restarts, also behind a proxy, and if the server is overloaded or cannot
+        write for a while.
         """
         exchange = self._exchange
         while True:

@@ -1,11 +1,11 @@
 """Sends requests over kept connections, and repeats those that may be repeated.
 
 A request is repeated where that can do no harm: it changes nothing, it has an idempotency key, or
-doing it twice is doing it once. It is repeated after a lost connection and after the answers 429
-and 503, with pauses that double and are drawn by chance, so that a thousand clients of a server
-that comes back do not all come at once. A queue that an operator paused is no overload: it may stay
-so for long, and the caller is told at once; so they are where the server asks for more than a
-minute.
+doing it twice is doing it once. It is repeated after a lost connection and after answers that pass,
+a proxy's that finds no server among them, with pauses that double and are drawn by chance, so that
+a thousand clients of a server that comes back do not all come at once. A queue that an operator
+paused is no overload: it may stay so for long, and the caller is told at once; so they are where
+the server asks for more than a minute.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def retry_after(headers: Headers) -> float:
     return RESUME_SECONDS
 
 
-PASSING = (429, 503)
-"""Statuses of answers that may be other ones later."""
+PASSING = (408, 429, 502, 503, 504)
+"""Statuses of answers that may be other ones later; 502 and 504 are those of proxies."""
 HTTPS_PORT = 443
 
 ShapeT = TypeVar("ShapeT")
