@@ -13,6 +13,7 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.ticket import Player
 from evenmatch.server.http.app import AllowedHosts
 from evenmatch.wire.tickets import CreateTicket
+from tests.waiting import GIVE_UP
 
 CREATED = (201, b'{"id":"s0-1","state":"waiting","queues":["duel"],"enqueued_at":1.0}')
 STATE = (200, b'{"id":"s0-1","state":"waiting","wait":1.0}')
@@ -118,6 +119,67 @@ def test_feed_goes_on_when_a_proxy_finds_the_server_again(trouble: tuple[int, by
 
     play(script, scene, Retry(tries=1))
     assert len(script.asked) == 5
+
+
+def test_long_polls_take_no_place_from_other_requests() -> None:
+    held = asyncio.Event()
+    polls: list[bytes] = []
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        if b"wait=" in head:
+            polls.append(head)
+            await held.wait()
+        answer = STATE[1]
+        writer.write(b"HTTP/1.1 200 x\r\ncontent-length: %d\r\n\r\n%b" % (len(answer), answer))
+        writer.close()
+        await writer.wait_closed()
+
+    async def scene() -> None:
+        server = await asyncio.start_server(talk, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with (
+            asyncio.timeout(GIVE_UP),
+            AsyncClient(url, connections_max=2, timeout=GIVE_UP) as client,
+        ):
+            waiting = [asyncio.create_task(client.get("s0-1", wait=25.0)) for _ in range(3)]
+            assert (await client.accept("s0-m1", "s0-1")).state == "waiting"
+            assert await client.healthz()
+            assert not any(each.done() for each in waiting)
+            assert len(polls) <= 2, "long polls have a limit too"
+            held.set()
+            assert len(await asyncio.gather(*waiting)) == 3
+        server.close()
+        await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
+
+    asyncio.run(scene())
+
+
+def test_whoever_finds_no_place_in_time_hears_of_it() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+        await writer.wait_closed()
+
+    async def scene() -> None:
+        server = await asyncio.start_server(talk, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with (
+            asyncio.timeout(GIVE_UP),
+            AsyncClient(url, connections_max=1, timeout=0.05, retry=Retry(tries=1)) as client,
+        ):
+            patient = Request("GET", "/v1/queues", wait=GIVE_UP)
+            holding = asyncio.create_task(client._exchange.once(patient))
+            more = asyncio.create_task(client._exchange.once(Request("GET", "/", wait=0.01)))
+            with pytest.raises(ServerUnreachable, match="connections_max is 1, and all are taken"):
+                await more
+            assert not holding.done()
+            holding.cancel()
+            await asyncio.gather(holding, return_exceptions=True)
+        server.close()
+        await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
+
+    asyncio.run(scene())
 
 
 def test_each_create_has_a_key_of_its_own_unless_one_is_given() -> None:

@@ -52,8 +52,10 @@ class AsyncClient:
     Args:
         url: The server's address.
         token: A service key or a player's token.
-        connections_max: Most requests under way at the same time, not counting streams.
-        timeout: Seconds to wait for an answer; long polls have their own limit.
+        connections_max: Most requests under way at the same time, and most long polls beside them;
+            streams do not count.
+        timeout: Seconds to wait for an answer, and before it for others to be done if there are too
+            many; for a long poll as many more as its `wait`.
         retry: How often to try a request; `Retry(tries=1)` repeats nothing.
         tls: The TLS settings for https; by default it trusts the certificates that the system
             trusts.

@@ -43,7 +43,7 @@ class Client:
     Args:
         url: The server's address.
         token: A service key or a player's token.
-        timeout: Seconds to wait for an answer; long polls have their own limit.
+        timeout: Seconds to wait for an answer; for a long poll as many more as its `wait`.
         retry: How often to try a request; `Retry(tries=1)` repeats nothing.
         tls: The TLS settings for https; by default it trusts the certificates that the system
             trusts.

@@ -146,8 +146,10 @@ class Exchange:
     Args:
         url: `http://host:port` or `https://host:port`; a path stands before that of each request.
         token: A service key or a player's token, sent with each request.
-        connections_max: Requests under way at the same time; streams come on top.
-        timeout: Seconds until an answer must be there, long polls left out.
+        connections_max: Requests under way at the same time; as many long polls come on top, and
+            streams too.
+        timeout: Seconds until an answer must be there, from when a request is to go out; a long
+            poll has as many more as the server may hold it.
         retry: How often is tried.
         tls: For https; None means the system's certificates.
         chance: Draws the pauses.
@@ -177,7 +179,10 @@ class Exchange:
         self._authority = f"[{self._host}]" if ":" in self._host else self._host
         self._port = port or (HTTPS_PORT if is_tls else 80)
         self._idle: list[Connection] = []
-        self._turn = asyncio.Semaphore(connections_max)
+        # Long polls have places of their own: they would keep an answer to a ready-check waiting.
+        self._connections_max = connections_max
+        self._places = asyncio.Semaphore(connections_max)
+        self._poll_places = asyncio.Semaphore(connections_max)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -222,13 +227,15 @@ class Exchange:
     async def once(self, request: Request) -> HttpResponse:
         """Send a request once, and return the answer."""
         headers = self.headers(request)
-        async with self._turn:
-            try:
-                async with asyncio.timeout(self.timeout + request.wait):
-                    return await self._send(request, headers)
-            except (OSError, TimeoutError, ValueError) as error:
-                reason = "it took too long" if isinstance(error, TimeoutError) else str(error)
-                raise ServerUnreachable(f"no answer from {self.url}: {reason}") from None
+        places = self._poll_places if request.wait > 0.0 else self._places
+        late = f"connections_max is {self._connections_max}, and all are taken by other requests"
+        try:
+            async with asyncio.timeout(self.timeout + request.wait), places:
+                late = "it took too long"
+                return await self._send(request, headers)
+        except (OSError, TimeoutError, ValueError) as error:
+            reason = late if isinstance(error, TimeoutError) else str(error)
+            raise ServerUnreachable(f"no answer from {self.url}: {reason}") from None
 
     def headers(self, request: Request, more: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the headers of a request.
