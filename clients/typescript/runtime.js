@@ -28,6 +28,9 @@ export class ServerRefused extends Error {
   }
 }
 
+// What a connection that breaks ends in; all other errors go to the caller.
+class ConnectionLost extends Error {}
+
 export class Connection {
   constructor(url, { token = null, tries = 5, firstPause = 250, chance = Math.random } = {}) {
     this.url = url.replace(/\/+$/, "");
@@ -73,19 +76,17 @@ export class Connection {
       try {
         const headers = { ...this.headers(), accept: "text/event-stream" };
         if (last) headers["last-event-id"] = last;
-        const answer = await fetch(this.url + path, { headers, signal });
+        const answer = await fetch(this.url + path, { headers, signal }).catch(lost);
         if (answer.status === 204) return;
-        if (!answer.ok) throw await refusalOf(answer);
+        if (!answer.ok) throw await refusalOf(answer).catch(lost);
         for await (const { id, data } of framesOf(answer.body)) {
           [last, tried] = [id ?? last, 0];
           yield JSON.parse(data);
         }
       } catch (error) {
         if (signal?.aborted) return;
-        if (error instanceof ServerRefused) {
-          if (!error.isPassing) throw error;
-          wait = error.retryAfter * 1000;
-        }
+        if (error instanceof ServerRefused && error.isPassing) wait = error.retryAfter * 1000;
+        else if (!(error instanceof ConnectionLost)) throw error;
       }
       await sleep(wait + this.pause(Math.max(tried, 1)));
     }
@@ -182,21 +183,38 @@ async function* messagesOf(socket, opened) {
   }
 }
 
+// By a reader: many browsers cannot iterate over a body.
 async function* framesOf(body) {
+  const reader = body.getReader();
   const decoder = new TextDecoder();
   let text = "";
-  for await (const chunk of body) {
-    const frames = (text + decoder.decode(chunk, { stream: true })).split("\n\n");
-    text = frames.pop();
-    for (const frame of frames) {
-      const fields = {};
-      for (const line of frame.split("\n")) {
-        const at = line.indexOf(": ");
-        if (at > 0) fields[line.slice(0, at)] = line.slice(at + 2);
+  try {
+    for (;;) {
+      const { value, done } = await reader.read().catch(lost);
+      if (done) return;
+      const frames = (text + decoder.decode(value, { stream: true })).split("\n\n");
+      text = frames.pop();
+      for (const frame of frames) {
+        const fields = fieldsOf(frame);
+        if (fields.data !== undefined) yield fields;
       }
-      if (fields.data !== undefined) yield fields;
     }
+  } finally {
+    reader.cancel().catch(() => {});
   }
+}
+
+function fieldsOf(frame) {
+  const fields = {};
+  for (const line of frame.split("\n")) {
+    const at = line.indexOf(": ");
+    if (at > 0) fields[line.slice(0, at)] = line.slice(at + 2);
+  }
+  return fields;
+}
+
+function lost(error) {
+  throw new ConnectionLost(error.message);
 }
 
 async function contentOf(answer) {
@@ -207,11 +225,12 @@ async function contentOf(answer) {
 async function refusalOf(answer) {
   const retryAfter = Number(answer.headers.get("retry-after") ?? 1);
   const text = await answer.text();
-  let problem;
+  let problem = null;
   try {
     problem = JSON.parse(text);
   } catch {
-    problem = { error: "http_error", message: text.slice(0, 200) };
+    // A proxy's page.
   }
+  problem = problem?.error ? problem : { error: "http_error", message: text.slice(0, 200) };
   return new ServerRefused(answer.status, problem, Number.isFinite(retryAfter) ? retryAfter : 1);
 }

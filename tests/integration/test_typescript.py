@@ -71,6 +71,46 @@ console.log(told.join(" "));
 """
 
 
+OLD_BROWSER = """
+const { Connection } = await import(process.argv.at(-1));
+delete ReadableStream.prototype[Symbol.asyncIterator];
+delete ReadableStream.prototype.values;
+const told = [];
+const parts = [
+  'id: 2\\nda', 'ta: {"state":"waiting"}\\n\\n', 'id: 3\\ndata: {"state":"matched"}\\n\\n'];
+const server = new Connection("http://here", { chance: () => 0 });
+const body = () => new ReadableStream({
+  start: (control) => parts.forEach((each) => control.enqueue(new TextEncoder().encode(each))),
+  cancel: () => told.push("closed"),
+});
+globalThis.fetch = async () => new Response(told.push("asked") && body());
+for await (const now of server.events("/events")) {
+  told.push(now.state);
+  if (now.state === "matched") break;
+}
+console.log(told.join(" "));
+"""
+
+
+ODD_EVENT = """
+const { Connection } = await import(process.argv.at(-1));
+const told = [];
+const server = new Connection("http://here", { chance: () => 0 });
+const lost = async () => { throw new TypeError("fetch failed"); };
+const cut = async () => new Response(new ReadableStream({
+  start: (control) => control.error(new TypeError("terminated")) }));
+const odd = async () => new Response('id: 2\\ndata: {"state":\\n\\n');
+const answers = [lost, cut, odd];
+globalThis.fetch = () => { told.push("asked"); return answers.shift()(); };
+try {
+  for await (const now of server.events("/events")) told.push(now);
+} catch (error) {
+  told.push(error.name);
+}
+console.log(told.join(" "));
+"""
+
+
 CUT_OFF = """
 const { Connection } = await import(process.argv.at(-1));
 const told = [];
@@ -241,6 +281,14 @@ def test_what_a_proxy_says_while_it_finds_no_server_is_waited_out() -> None:
         "away", "away", "waiting", "away", "http_error", "true",
         "away", "away", "waiting", "away",
     ]  # fmt: skip
+
+
+def test_events_come_where_bodies_cannot_be_iterated_over() -> None:
+    assert said_by(OLD_BROWSER).split() == ["asked", "waiting", "matched", "closed"]
+
+
+def test_events_go_on_after_lost_connections_only() -> None:
+    assert said_by(ODD_EVENT).split() == [*["asked"] * 3, "SyntaxError"]
 
 
 def test_stream_whose_token_is_valid_no_more_ends_with_a_sentence() -> None:
