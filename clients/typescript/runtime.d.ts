@@ -5,6 +5,8 @@ export interface ConnectionOptions {
   token?: string | null;
   /** How often a request is tried; 1 repeats nothing. */
   tries?: number;
+  /** Milliseconds to wait for an answer, 30,000; for a long poll as many more as its `wait`. */
+  timeout?: number;
   /** The first pause is up to so many milliseconds, each further one up to twice as many. */
   firstPause?: number;
   /** Draws the pauses, a number in [0, 1). */

@@ -4,6 +4,8 @@ const PASSING = new Set([408, 429, 502, 503, 504]);
 const OVER = new Set(["cancelled", "expired"]);
 const PAUSED = "paused";
 const PAUSE_MOST = 3_000;
+const SILENT_MOST = 45_000; // A server sends something every 15 s.
+const TIMER_MOST = 2 ** 31 - 1;
 const NOT_VALID = 1008;
 const NOT_LET_IN = 401;
 const INVALID = {
@@ -31,11 +33,41 @@ export class ServerRefused extends Error {
 // What a connection that breaks ends in; all other errors go to the caller.
 class ConnectionLost extends Error {}
 
+// Ends what is under way when its time is up, or with the caller's signal.
+class Limit {
+  constructor(caller) {
+    const control = new AbortController();
+    this.signal = control.signal;
+    this.caller = caller;
+    this.abort = () => control.abort(caller.reason);
+    this.expire = () => control.abort(new DOMException("the server is silent", "TimeoutError"));
+    if (caller?.aborted) this.abort();
+    caller?.addEventListener("abort", this.abort);
+  }
+
+  begin(milliseconds) {
+    this.pause();
+    this.timer = setTimeout(this.expire, Math.min(milliseconds, TIMER_MOST));
+  }
+
+  pause() {
+    clearTimeout(this.timer);
+  }
+
+  end() {
+    this.pause();
+    this.caller?.removeEventListener("abort", this.abort);
+  }
+}
+
 export class Connection {
-  constructor(url, { token = null, tries = 5, firstPause = 250, chance = Math.random } = {}) {
+  constructor(url, options = {}) {
+    const { token = null, tries = 5, timeout = 30_000 } = options;
+    const { firstPause = 250, chance = Math.random } = options;
     this.url = url.replace(/\/+$/, "");
     this.token = token;
     this.tries = tries;
+    this.timeout = timeout;
     this.firstPause = firstPause;
     this.chance = chance;
   }
@@ -51,10 +83,14 @@ export class Connection {
     if (body !== undefined) headers["content-type"] = "application/json";
     if (key !== undefined) headers["idempotency-key"] = key;
     const asked = { method, headers, body: body === undefined ? undefined : JSON.stringify(body) };
+    const longest = this.timeout + 1000 * (Number(query.wait) || 0);
     for (let tried = 1; ; tried += 1) {
       let asked_to_wait = 0;
+      const limit = new Limit();
+      limit.begin(longest);
       try {
-        const answer = await fetch(`${this.url}${path}${search}`, asked);
+        const { signal } = limit;
+        const answer = await fetch(`${this.url}${path}${search}`, { ...asked, signal });
         if (answer.ok) return await contentOf(answer);
         const refusal = await refusalOf(answer);
         const isSafe = mayRepeat || answer.status === 429;
@@ -63,23 +99,28 @@ export class Connection {
         asked_to_wait = refusal.retryAfter * 1000;
       } catch (error) {
         if (error instanceof ServerRefused || !mayRepeat || tried >= this.tries) throw error;
+      } finally {
+        limit.end();
       }
       await sleep(asked_to_wait + this.pause(tried));
     }
   }
 
-  // Server-sent events, resumed after interruptions, until the server has nothing more to say.
+  // Server-sent events, resumed after interruptions, until the server has nothing more to say. A
+  // server that vanished without a word counts as lost when it has been silent for long.
   async *events(path, { signal } = {}) {
     let last = "";
     for (let tried = 1; !signal?.aborted; tried += 1) {
       let wait = 0;
+      const limit = new Limit(signal);
       try {
         const headers = { ...this.headers(), accept: "text/event-stream" };
         if (last) headers["last-event-id"] = last;
-        const answer = await fetch(this.url + path, { headers, signal }).catch(lost);
+        limit.begin(this.timeout);
+        const answer = await fetch(this.url + path, { headers, signal: limit.signal }).catch(lost);
         if (answer.status === 204) return;
         if (!answer.ok) throw await refusalOf(answer).catch(lost);
-        for await (const { id, data } of framesOf(answer.body)) {
+        for await (const { id, data } of framesOf(answer.body, limit)) {
           [last, tried] = [id ?? last, 0];
           yield JSON.parse(data);
         }
@@ -87,6 +128,8 @@ export class Connection {
         if (signal?.aborted) return;
         if (error instanceof ServerRefused && error.isPassing) wait = error.retryAfter * 1000;
         else if (!(error instanceof ConnectionLost)) throw error;
+      } finally {
+        limit.end();
       }
       await sleep(wait + this.pause(Math.max(tried, 1)));
     }
@@ -103,8 +146,10 @@ export class Connection {
     for (let tried = 1; followed.size && !signal?.aborted; tried += 1) {
       const socket = new WebSocket(`${this.url.replace(/^http/, "ws")}/v1/stream`, protocols);
       const close = () => socket.close();
+      const opening = setTimeout(close, Math.min(this.timeout, TIMER_MOST));
       let isOpened = false;
       const opened = () => {
+        clearTimeout(opening);
         isOpened = true;
         resume(socket, followed, seen);
       };
@@ -126,6 +171,7 @@ export class Connection {
           if (!followed.size) return;
         }
       } finally {
+        clearTimeout(opening);
         signal?.removeEventListener("abort", close);
         socket.close();
       }
@@ -137,10 +183,16 @@ export class Connection {
   // Throws if the server takes no requests with this token.
   async checkAccess(ticket, signal) {
     const path = `/v1/tickets/${encodeURIComponent(ticket)}`;
-    const asked = { headers: this.headers(), signal };
-    const answer = await fetch(this.url + path, asked).catch(() => null);
-    if (answer?.status === NOT_LET_IN) throw await refusalOf(answer);
-    await answer?.body?.cancel();
+    const limit = new Limit(signal);
+    limit.begin(this.timeout);
+    try {
+      const asked = { headers: this.headers(), signal: limit.signal };
+      const answer = await fetch(this.url + path, asked).catch(() => null);
+      if (answer?.status === NOT_LET_IN) throw await refusalOf(answer);
+      await answer?.body?.cancel();
+    } finally {
+      limit.end();
+    }
   }
 
   headers() {
@@ -184,13 +236,15 @@ async function* messagesOf(socket, opened) {
 }
 
 // By a reader: many browsers cannot iterate over a body.
-async function* framesOf(body) {
+async function* framesOf(body, limit) {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let text = "";
   try {
     for (;;) {
+      limit.begin(SILENT_MOST);
       const { value, done } = await reader.read().catch(lost);
+      limit.pause();
       if (done) return;
       const frames = (text + decoder.decode(value, { stream: true })).split("\n\n");
       text = frames.pop();

@@ -111,6 +111,39 @@ console.log(told.join(" "));
 """
 
 
+FALLS_SILENT = """
+const { Connection } = await import(process.argv.at(-1));
+const { createServer } = await import("node:http");
+const real = setTimeout;
+globalThis.setTimeout = (act, after, ...more) => real(act, after / 100, ...more);
+const told = [];
+const once = ["/hang", "/wait?wait=3", "/body", "/events"];
+const server = createServer((asked, answer) => {
+  told.push(asked.headers["last-event-id"] ?? "asked");
+  const path = once.indexOf(asked.url);
+  if (path < 0) return answer.writeHead(asked.url === "/events" ? 204 : 200).end();
+  once.splice(path, 1);
+  if (asked.url === "/body") answer.writeHead(200).write("{");
+  const event = 'id: 2\\ndata: {"state":"waiting"}\\n\\n';
+  if (asked.url === "/events") answer.writeHead(200).write(event);
+});
+await new Promise((done) => server.listen(0, "127.0.0.1", done));
+const url = `http://127.0.0.1:${server.address().port}`;
+const client = new Connection(url, { chance: () => 0 });
+await client.request("GET", "/hang");
+await client.request("GET", "/body");
+const began = performance.now();
+await client.request("GET", "/wait", { query: { wait: 3 } });
+told.push(performance.now() - began > 325);
+for await (const now of client.events("/events")) told.push(now.state);
+once.push("/hang");
+const hasty = new Connection(url, { timeout: 5_000, tries: 1 });
+await hasty.request("GET", "/hang").catch((error) => told.push(error.name));
+console.log(told.join(" "));
+process.exit(0);
+"""
+
+
 CUT_OFF = """
 const { Connection } = await import(process.argv.at(-1));
 const told = [];
@@ -130,6 +163,24 @@ try {
 } catch (refusal) {
   told.push(refusal.name, refusal.status, refusal.code);
 }
+console.log(told.join(" "));
+"""
+
+
+NEVER_OPENED = """
+const { Connection } = await import(process.argv.at(-1));
+const told = [];
+globalThis.WebSocket = class extends EventTarget {
+  close() {
+    told.push("closed");
+    this.dispatchEvent(Object.assign(new Event("close"), { code: 1006 }));
+    this.close = () => {};
+  }
+};
+globalThis.fetch = async () => Response.json({ error: "unauthenticated" }, { status: 401 });
+const server = new Connection("http://here", { timeout: 20, chance: () => 0 });
+const following = server.stream(["s0-1"]);
+await following.next().catch((refusal) => told.push(refusal.status));
 console.log(told.join(" "));
 """
 
@@ -289,6 +340,16 @@ def test_events_come_where_bodies_cannot_be_iterated_over() -> None:
 
 def test_events_go_on_after_lost_connections_only() -> None:
     assert said_by(ODD_EVENT).split() == [*["asked"] * 3, "SyntaxError"]
+
+
+def test_requests_and_events_of_a_server_that_fell_silent_are_sent_again() -> None:
+    assert said_by(FALLS_SILENT).split() == [
+        *["asked"] * 6, "true", "asked", "waiting", "2", "asked", "TimeoutError",
+    ]  # fmt: skip
+
+
+def test_stream_whose_server_does_not_open_it_is_given_up_in_time() -> None:
+    assert said_by(NEVER_OPENED).split() == ["closed", "401"]
 
 
 def test_stream_whose_token_is_valid_no_more_ends_with_a_sentence() -> None:
