@@ -1,6 +1,6 @@
 // Written by `make client-ts` from the server's OpenAPI document; change that instead.
 
-import { Connection, type StreamOptions } from "./runtime.js";
+import { Connection, type CallOptions, type StreamOptions } from "./runtime.js";
 
 export { Connection, ServerRefused } from "./runtime.js";
 
@@ -604,88 +604,88 @@ export interface AuditEntry {
 
 export class Evenmatch extends Connection {
   /** Get a player's tickets, newest first: those that wait, and those that ended lately. */
-  getTickets(query?: { player?: string }): Promise<Array<TicketListed>>;
+  getTickets(query?: { player?: string }, options?: CallOptions): Promise<Array<TicketListed>>;
   /** Create one ticket or many, which then wait for a match. */
-  createTickets(body: CreateTicket, options?: { key?: string }): Promise<TicketCreated>;
-  createTickets(body: Array<CreateTicket>, options?: { key?: string }): Promise<Array<ItemCreated | ItemProblem>>;
+  createTickets(body: CreateTicket, options?: CallOptions & { key?: string }): Promise<TicketCreated>;
+  createTickets(body: Array<CreateTicket>, options?: CallOptions & { key?: string }): Promise<Array<ItemCreated | ItemProblem>>;
   /** Get the state of a ticket. */
-  getTicket(ticket: string, query?: { wait?: number; state?: "waiting" | "proposed" | "matched" | "assigned" | "cancelled" | "expired" | ""; match?: string }): Promise<TicketState>;
+  getTicket(ticket: string, query?: { wait?: number; state?: "waiting" | "proposed" | "matched" | "assigned" | "cancelled" | "expired" | ""; match?: string }, options?: CallOptions): Promise<TicketState>;
   /** Cancel a ticket. */
-  cancelTicket(ticket: string): Promise<TicketCancelled>;
+  cancelTicket(ticket: string, options?: CallOptions): Promise<TicketCancelled>;
   /** Update a waiting ticket. */
-  updateTicket(ticket: string, body: UpdateTicket): Promise<TicketState>;
+  updateTicket(ticket: string, body: UpdateTicket, options?: CallOptions): Promise<TicketState>;
   /** Say that a client is still there. */
-  heartbeat(ticket: string): Promise<TicketState>;
+  heartbeat(ticket: string, options?: CallOptions): Promise<TicketState>;
   /** Follow a ticket's changes of state as server-sent events; 204 when it has ended. */
   followTicket(ticket: string, options?: StreamOptions): AsyncGenerator<TicketState, void, undefined>;
   /** Explain why a ticket still waits, or how it ended. */
-  explainTicket(ticket: string): Promise<Explanation>;
+  explainTicket(ticket: string, options?: CallOptions): Promise<Explanation>;
   /** Get a match. */
-  getMatch(match: string): Promise<MatchState>;
+  getMatch(match: string, options?: CallOptions): Promise<MatchState>;
   /** Say where a match is played. */
-  assignMatch(match: string, body: Record<string, string>): Promise<MatchState>;
+  assignMatch(match: string, body: Record<string, string>, options?: CallOptions): Promise<MatchState>;
   /** Report how a match ended, as the game's backend or as one of its players. */
-  reportOutcome(match: string, body: ReportOutcome): Promise<MatchState>;
+  reportOutcome(match: string, body: ReportOutcome, options?: CallOptions): Promise<MatchState>;
   /** Get a player's rating. */
-  getRating(player: string, query?: { queue?: string }): Promise<PlayerRating>;
+  getRating(player: string, query?: { queue?: string }, options?: CallOptions): Promise<PlayerRating>;
   /** End a live match. */
-  finishMatch(match: string): Promise<MatchState>;
+  finishMatch(match: string, options?: CallOptions): Promise<MatchState>;
   /** Accept a proposed match. */
-  acceptMatch(match: string, body: AnswerCheck): Promise<TicketState>;
+  acceptMatch(match: string, body: AnswerCheck, options?: CallOptions): Promise<TicketState>;
   /** Decline a proposed match. */
-  declineMatch(match: string, body: AnswerCheck): Promise<TicketState>;
+  declineMatch(match: string, body: AnswerCheck, options?: CallOptions): Promise<TicketState>;
   /** Ask for players for a running match; send it again as a heartbeat. */
-  openMatch(match: string, body: OpenForBackfill): Promise<BackfillState>;
+  openMatch(match: string, body: OpenForBackfill, options?: CallOptions): Promise<BackfillState>;
   /** Get the players and free seats of a running match. */
-  getOpenMatch(match: string): Promise<BackfillState>;
+  getOpenMatch(match: string, options?: CallOptions): Promise<BackfillState>;
   /** Stop asking for players. */
-  closeMatch(match: string): Promise<BackfillState>;
+  closeMatch(match: string, options?: CallOptions): Promise<BackfillState>;
   /** Get the matches that have no server yet, and those whose allocation failed. */
-  getAllocations(query?: { state?: "waiting" | "asked" | "told" | "paused" | "dead" | "void" }): Promise<Array<AllocationState>>;
+  getAllocations(query?: { state?: "waiting" | "asked" | "told" | "paused" | "dead" | "void" }, options?: CallOptions): Promise<Array<AllocationState>>;
   /** Ask again for a server for a match. */
-  retryAllocation(match: string): Promise<Array<AllocationState>>;
+  retryAllocation(match: string, options?: CallOptions): Promise<Array<AllocationState>>;
   /** Get all queues. */
-  getQueues(): Promise<Array<QueueState>>;
+  getQueues(options?: CallOptions): Promise<Array<QueueState>>;
   /** Get the figures of a queue. */
-  getQueueStats(queue: string): Promise<QueueReport>;
+  getQueueStats(queue: string, options?: CallOptions): Promise<QueueReport>;
   /** Get the longest waiting tickets, each with a sentence about why it waits. */
-  getLongestWaiting(queue: string, query?: { most?: number }): Promise<LongestWaiting>;
+  getLongestWaiting(queue: string, query?: { most?: number }, options?: CallOptions): Promise<LongestWaiting>;
   /** Read a queue's matches in order, each at least once. */
-  getQueueMatches(queue: string, query?: { after?: number; wait?: number }): Promise<FeedPage>;
+  getQueueMatches(queue: string, query?: { after?: number; wait?: number }, options?: CallOptions): Promise<FeedPage>;
   /** Follow a queue: the last hour, then a snapshot per second, as the events `queues`, `hour`, `matches` and `tick`. */
   followDashboard(options?: StreamOptions): AsyncGenerator<unknown, void, undefined>;
   /** Get how long each player waited for a match, and what each criterion cost. */
-  getMatchStory(match: string): Promise<MatchShown>;
+  getMatchStory(match: string, options?: CallOptions): Promise<MatchShown>;
   /** Get the configuration in force. */
-  getConfig(): Promise<ConfigState>;
+  getConfig(options?: CallOptions): Promise<ConfigState>;
   /** Replace the configuration, all of it or nothing. */
-  putConfig(body: Record<string, unknown>, query?: { dry_run?: "0" | "1" | "true" | "false"; if_version?: number }): Promise<ConfigChanged>;
+  putConfig(body: Record<string, unknown>, query?: { dry_run?: "0" | "1" | "true" | "false"; if_version?: number }, options?: CallOptions): Promise<ConfigChanged>;
   /** Pause a queue: it takes no tickets and makes no matches. */
-  pauseQueue(queue: string): Promise<QueuePaused>;
+  pauseQueue(queue: string, options?: CallOptions): Promise<QueuePaused>;
   /** Resume a paused queue. */
-  resumeQueue(queue: string): Promise<QueuePaused>;
+  resumeQueue(queue: string, options?: CallOptions): Promise<QueuePaused>;
   /** Replace a queue's policy; its tickets wait on. */
-  putQueuePolicy(queue: string, body: SetPolicy): Promise<QueuePolicy>;
+  putQueuePolicy(queue: string, body: SetPolicy, options?: CallOptions): Promise<QueuePolicy>;
   /** Run a shadow policy beside the live one and count what it would do. */
-  putQueueShadow(queue: string, body: SetShadow): Promise<QueueShadow>;
+  putQueueShadow(queue: string, body: SetShadow, options?: CallOptions): Promise<QueueShadow>;
   /** Get whether the server is draining. */
-  getDrain(): Promise<DrainState>;
+  getDrain(options?: CallOptions): Promise<DrainState>;
   /** Drain the server: take no new tickets, and stop when no ticket waits any more. */
-  beginDrain(query?: { limit?: number }): Promise<DrainState>;
+  beginDrain(query?: { limit?: number }, options?: CallOptions): Promise<DrainState>;
   /** Stop draining and take tickets again. */
-  endDrain(): Promise<DrainState>;
+  endDrain(options?: CallOptions): Promise<DrainState>;
   /** Get a player token for a guest, if the server takes guests. */
-  makeGuest(): Promise<GuestToken>;
+  makeGuest(options?: CallOptions): Promise<GuestToken>;
   /** Read the audit log: who did what, and when. */
-  getAudit(query?: { after?: number; most?: number }): Promise<AuditPage>;
+  getAudit(query?: { after?: number; most?: number }, options?: CallOptions): Promise<AuditPage>;
   /** Follow FlexMatch's events as server-sent events, each in an EventBridge envelope; with `Last-Event-ID` the stream goes on where the client left off. */
   followGameLift(options?: StreamOptions): AsyncGenerator<unknown, void, undefined>;
   /** Get metrics for Prometheus. */
-  getMetrics(): Promise<string>;
+  getMetrics(options?: CallOptions): Promise<string>;
   /** Get whether the server is alive. */
-  getHealth(): Promise<Record<string, unknown>>;
+  getHealth(options?: CallOptions): Promise<Record<string, unknown>>;
   /** Get whether the server takes tickets. */
-  getReadiness(): Promise<Record<string, unknown>>;
+  getReadiness(options?: CallOptions): Promise<Record<string, unknown>>;
   /** Many tickets over one WebSocket; survives lost connections, misses and repeats nothing. */
   stream(
     tickets: Iterable<string>,

@@ -7,167 +7,167 @@ export { Connection, ServerRefused } from "./runtime.js";
 const id = encodeURIComponent;
 
 export class Evenmatch extends Connection {
-  getTickets(query = {}) {
-    return this.request("GET", "/v1/tickets", { query });
+  getTickets(query = {}, options) {
+    return this.request("GET", "/v1/tickets", { ...options, query });
   }
 
-  createTickets(body, { key = crypto.randomUUID() } = {}) {
-    return this.request("POST", "/v1/tickets", { body, key });
+  createTickets(body, { key = crypto.randomUUID(), ...options } = {}) {
+    return this.request("POST", "/v1/tickets", { ...options, body, key });
   }
 
-  getTicket(ticket, query = {}) {
-    return this.request("GET", `/v1/tickets/${id(ticket)}`, { query });
+  getTicket(ticket, query = {}, options) {
+    return this.request("GET", `/v1/tickets/${id(ticket)}`, { ...options, query });
   }
 
-  cancelTicket(ticket) {
-    return this.request("DELETE", `/v1/tickets/${id(ticket)}`);
+  cancelTicket(ticket, options) {
+    return this.request("DELETE", `/v1/tickets/${id(ticket)}`, options);
   }
 
-  updateTicket(ticket, body) {
-    return this.request("PATCH", `/v1/tickets/${id(ticket)}`, { body });
+  updateTicket(ticket, body, options) {
+    return this.request("PATCH", `/v1/tickets/${id(ticket)}`, { ...options, body });
   }
 
-  heartbeat(ticket) {
-    return this.request("POST", `/v1/tickets/${id(ticket)}/heartbeat`);
+  heartbeat(ticket, options) {
+    return this.request("POST", `/v1/tickets/${id(ticket)}/heartbeat`, options);
   }
 
   followTicket(ticket, options) {
     return this.events(`/v1/tickets/${id(ticket)}/events`, options);
   }
 
-  explainTicket(ticket) {
-    return this.request("GET", `/v1/tickets/${id(ticket)}/explain`);
+  explainTicket(ticket, options) {
+    return this.request("GET", `/v1/tickets/${id(ticket)}/explain`, options);
   }
 
-  getMatch(match) {
-    return this.request("GET", `/v1/matches/${id(match)}`);
+  getMatch(match, options) {
+    return this.request("GET", `/v1/matches/${id(match)}`, options);
   }
 
-  assignMatch(match, body) {
-    return this.request("PUT", `/v1/matches/${id(match)}/assignment`, { body });
+  assignMatch(match, body, options) {
+    return this.request("PUT", `/v1/matches/${id(match)}/assignment`, { ...options, body });
   }
 
-  reportOutcome(match, body) {
-    return this.request("POST", `/v1/matches/${id(match)}/outcome`, { body });
+  reportOutcome(match, body, options) {
+    return this.request("POST", `/v1/matches/${id(match)}/outcome`, { ...options, body });
   }
 
-  getRating(player, query = {}) {
-    return this.request("GET", `/v1/players/${id(player)}/rating`, { query });
+  getRating(player, query = {}, options) {
+    return this.request("GET", `/v1/players/${id(player)}/rating`, { ...options, query });
   }
 
-  finishMatch(match) {
-    return this.request("POST", `/v1/matches/${id(match)}/finish`);
+  finishMatch(match, options) {
+    return this.request("POST", `/v1/matches/${id(match)}/finish`, options);
   }
 
-  acceptMatch(match, body) {
-    return this.request("POST", `/v1/matches/${id(match)}/accept`, { body });
+  acceptMatch(match, body, options) {
+    return this.request("POST", `/v1/matches/${id(match)}/accept`, { ...options, body });
   }
 
-  declineMatch(match, body) {
-    return this.request("POST", `/v1/matches/${id(match)}/decline`, { body });
+  declineMatch(match, body, options) {
+    return this.request("POST", `/v1/matches/${id(match)}/decline`, { ...options, body });
   }
 
-  openMatch(match, body) {
-    return this.request("POST", `/v1/matches/${id(match)}/open`, { body });
+  openMatch(match, body, options) {
+    return this.request("POST", `/v1/matches/${id(match)}/open`, { ...options, body });
   }
 
-  getOpenMatch(match) {
-    return this.request("GET", `/v1/matches/${id(match)}/open`);
+  getOpenMatch(match, options) {
+    return this.request("GET", `/v1/matches/${id(match)}/open`, options);
   }
 
-  closeMatch(match) {
-    return this.request("POST", `/v1/matches/${id(match)}/close`);
+  closeMatch(match, options) {
+    return this.request("POST", `/v1/matches/${id(match)}/close`, options);
   }
 
-  getAllocations(query = {}) {
-    return this.request("GET", "/v1/allocations", { query });
+  getAllocations(query = {}, options) {
+    return this.request("GET", "/v1/allocations", { ...options, query });
   }
 
-  retryAllocation(match) {
-    return this.request("POST", `/v1/allocations/${id(match)}/retry`);
+  retryAllocation(match, options) {
+    return this.request("POST", `/v1/allocations/${id(match)}/retry`, options);
   }
 
-  getQueues() {
-    return this.request("GET", "/v1/queues");
+  getQueues(options) {
+    return this.request("GET", "/v1/queues", options);
   }
 
-  getQueueStats(queue) {
-    return this.request("GET", `/v1/queues/${id(queue)}/stats`);
+  getQueueStats(queue, options) {
+    return this.request("GET", `/v1/queues/${id(queue)}/stats`, options);
   }
 
-  getLongestWaiting(queue, query = {}) {
-    return this.request("GET", `/v1/queues/${id(queue)}/waiting`, { query });
+  getLongestWaiting(queue, query = {}, options) {
+    return this.request("GET", `/v1/queues/${id(queue)}/waiting`, { ...options, query });
   }
 
-  getQueueMatches(queue, query = {}) {
-    return this.request("GET", `/v1/queues/${id(queue)}/matches`, { query });
+  getQueueMatches(queue, query = {}, options) {
+    return this.request("GET", `/v1/queues/${id(queue)}/matches`, { ...options, query });
   }
 
   followDashboard(options) {
     return this.events(`/v1/dashboard/events`, options);
   }
 
-  getMatchStory(match) {
-    return this.request("GET", `/v1/dashboard/matches/${id(match)}`);
+  getMatchStory(match, options) {
+    return this.request("GET", `/v1/dashboard/matches/${id(match)}`, options);
   }
 
-  getConfig() {
-    return this.request("GET", "/v1/config");
+  getConfig(options) {
+    return this.request("GET", "/v1/config", options);
   }
 
-  putConfig(body, query = {}) {
-    return this.request("PUT", "/v1/config", { body, query });
+  putConfig(body, query = {}, options) {
+    return this.request("PUT", "/v1/config", { ...options, body, query });
   }
 
-  pauseQueue(queue) {
-    return this.request("POST", `/v1/queues/${id(queue)}/pause`);
+  pauseQueue(queue, options) {
+    return this.request("POST", `/v1/queues/${id(queue)}/pause`, options);
   }
 
-  resumeQueue(queue) {
-    return this.request("POST", `/v1/queues/${id(queue)}/resume`);
+  resumeQueue(queue, options) {
+    return this.request("POST", `/v1/queues/${id(queue)}/resume`, options);
   }
 
-  putQueuePolicy(queue, body) {
-    return this.request("PUT", `/v1/queues/${id(queue)}/policy`, { body });
+  putQueuePolicy(queue, body, options) {
+    return this.request("PUT", `/v1/queues/${id(queue)}/policy`, { ...options, body });
   }
 
-  putQueueShadow(queue, body) {
-    return this.request("PUT", `/v1/queues/${id(queue)}/shadow`, { body });
+  putQueueShadow(queue, body, options) {
+    return this.request("PUT", `/v1/queues/${id(queue)}/shadow`, { ...options, body });
   }
 
-  getDrain() {
-    return this.request("GET", "/v1/drain");
+  getDrain(options) {
+    return this.request("GET", "/v1/drain", options);
   }
 
-  beginDrain(query = {}) {
-    return this.request("POST", "/v1/drain", { query });
+  beginDrain(query = {}, options) {
+    return this.request("POST", "/v1/drain", { ...options, query });
   }
 
-  endDrain() {
-    return this.request("DELETE", "/v1/drain");
+  endDrain(options) {
+    return this.request("DELETE", "/v1/drain", options);
   }
 
-  makeGuest() {
-    return this.request("POST", "/v1/guests", { mayRepeat: false });
+  makeGuest(options) {
+    return this.request("POST", "/v1/guests", { ...options, mayRepeat: false });
   }
 
-  getAudit(query = {}) {
-    return this.request("GET", "/v1/audit", { query });
+  getAudit(query = {}, options) {
+    return this.request("GET", "/v1/audit", { ...options, query });
   }
 
   followGameLift(options) {
     return this.events(`/v1/gamelift/events`, options);
   }
 
-  getMetrics() {
-    return this.request("GET", "/metrics");
+  getMetrics(options) {
+    return this.request("GET", "/metrics", options);
   }
 
-  getHealth() {
-    return this.request("GET", "/healthz");
+  getHealth(options) {
+    return this.request("GET", "/healthz", options);
   }
 
-  getReadiness() {
-    return this.request("GET", "/readyz");
+  getReadiness(options) {
+    return this.request("GET", "/readyz", options);
   }
 }

@@ -51,7 +51,8 @@ def generated(document: Json) -> tuple[str, str]:
     code += ['export { Connection, ServerRefused } from "./runtime.js";', ""]
     code += ["const id = encodeURIComponent;", "", "export class Evenmatch extends Connection {"]
     code += ["\n\n".join(method_of(each) for each in operations), "}", ""]
-    types = [HEAD, "", 'import { Connection, type StreamOptions } from "./runtime.js";', ""]
+    names = "Connection, type CallOptions, type StreamOptions"
+    types = [HEAD, "", f'import {{ {names} }} from "./runtime.js";', ""]
     types += ['export { Connection, ServerRefused } from "./runtime.js";', ""]
     for name, schema in document["components"]["schemas"].items():
         types += [interface_of(name, schema), ""]
@@ -110,24 +111,26 @@ def method_of(operation: Operation) -> str:
             f"  }}"
         )
     given = list(operation.places)
-    more = []
+    more = ["...options"]
     if operation.body is not None:
         given.append("body")
         more.append("body")
     names = [each["name"] for each in operation.query]
-    if operation.has_key:
-        given.append("{ key = crypto.randomUUID() } = {}")
-        more.append("key")
-    elif names:
+    if names:
         given.append("query = {}")
         more.append("query")
+    if operation.has_key:
+        given.append("{ key = crypto.randomUUID(), ...options } = {}")
+        more.append("key")
+    else:
+        given.append("options")
     if operation.name in ONCE:
         more.append("mayRepeat: false")
-    options = f", {{ {', '.join(more)} }}" if more else ""
+    options = "options" if len(more) == 1 else f"{{ {', '.join(more)} }}"
     path = f"`{operation.pattern}`" if operation.places else f'"{operation.path}"'
     return (
         f"  {operation.name}({', '.join(given)}) {{\n"
-        f'    return this.request("{operation.method}", {path}{options});\n'
+        f'    return this.request("{operation.method}", {path}, {options});\n'
         f"  }}"
     )
 
@@ -141,11 +144,10 @@ def declaration_of(operation: Operation) -> str:
         kind = f"AsyncGenerator<{EVENTS.get(operation.name, 'unknown')}, void, undefined>"
         return f"{heading}\n  {operation.name}({given}): {kind};"
     more = []
-    if operation.has_key:
-        more.append("options?: { key?: string }")
-    elif operation.query:
+    if operation.query:
         fields = [f"{each['name']}?: {type_of(each['schema'])}" for each in operation.query]
         more.append(f"query?: {{ {'; '.join(fields)} }}")
+    more.append(f"options?: CallOptions{' & { key?: string }' if operation.has_key else ''}")
     lines = [heading]
     for body, answer in pairs_of(operation):
         given = ", ".join([*places, *([f"body: {body}"] if body else []), *more])

@@ -13,7 +13,12 @@ export interface ConnectionOptions {
   chance?: () => number;
 }
 
-export interface RequestOptions {
+export interface CallOptions {
+  /** Ends the request, its repeats and the pauses between them. */
+  signal?: AbortSignal;
+}
+
+export interface RequestOptions extends CallOptions {
   query?: Record<string, string | number | boolean | undefined>;
   body?: unknown;
   key?: string;

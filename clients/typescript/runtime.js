@@ -4,6 +4,7 @@ const PASSING = new Set([408, 429, 502, 503, 504]);
 const OVER = new Set(["cancelled", "expired"]);
 const PAUSED = "paused";
 const PAUSE_MOST = 3_000;
+const ASKED_MOST = 60; // Seconds for which a server may ask to be left alone.
 const SILENT_MOST = 45_000; // A server sends something every 15 s.
 const TIMER_MOST = 2 ** 31 - 1;
 const NOT_VALID = 1008;
@@ -13,7 +14,17 @@ const INVALID = {
   message: "the key or token is not valid here any more; get a new one",
 };
 
-const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+const sleep = (milliseconds, signal) =>
+  new Promise((resolve) => {
+    const wake = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", wake);
+      resolve();
+    };
+    const timer = setTimeout(wake, milliseconds);
+    signal?.addEventListener("abort", wake);
+    if (signal?.aborted) wake();
+  });
 
 export class ServerRefused extends Error {
   constructor(status, problem, retryAfter = 1) {
@@ -75,8 +86,8 @@ export class Connection {
   // A request that may be done twice is repeated after a lost connection, and while the server is
   // overloaded (429), cannot write (503) or is not found by a proxy (502, 504). Pauses double and are drawn, so that the clients of a
   // server that comes back do not come together. A queue that an operator paused may stay so for
-  // long: that is said at once.
-  async request(method, path, { query = {}, body, key, mayRepeat = true } = {}) {
+  // long, as may a server that asks for more than a minute: that is said at once.
+  async request(method, path, { query = {}, body, key, mayRepeat = true, signal } = {}) {
     const given = Object.entries(query).filter(([, value]) => value !== undefined);
     const search = given.length ? `?${new URLSearchParams(given)}` : "";
     const headers = this.headers();
@@ -86,23 +97,24 @@ export class Connection {
     const longest = this.timeout + 1000 * (Number(query.wait) || 0);
     for (let tried = 1; ; tried += 1) {
       let asked_to_wait = 0;
-      const limit = new Limit();
+      const limit = new Limit(signal);
       limit.begin(longest);
       try {
-        const { signal } = limit;
-        const answer = await fetch(`${this.url}${path}${search}`, { ...asked, signal });
+        const options = { ...asked, signal: limit.signal };
+        const answer = await fetch(`${this.url}${path}${search}`, options);
         if (answer.ok) return await contentOf(answer);
         const refusal = await refusalOf(answer);
         const isSafe = mayRepeat || answer.status === 429;
-        const isRepeated = refusal.isPassing && refusal.code !== PAUSED && isSafe;
-        if (!isRepeated || tried >= this.tries) throw refusal;
+        const isSoon = refusal.code !== PAUSED && refusal.retryAfter <= ASKED_MOST;
+        if (!(refusal.isPassing && isSafe && isSoon) || tried >= this.tries) throw refusal;
         asked_to_wait = refusal.retryAfter * 1000;
       } catch (error) {
-        if (error instanceof ServerRefused || !mayRepeat || tried >= this.tries) throw error;
+        if (error instanceof ServerRefused || signal?.aborted) throw error;
+        if (!mayRepeat || tried >= this.tries) throw error;
       } finally {
         limit.end();
       }
-      await sleep(asked_to_wait + this.pause(tried));
+      await sleep(asked_to_wait + this.pause(tried), signal);
     }
   }
 
@@ -126,12 +138,13 @@ export class Connection {
         }
       } catch (error) {
         if (signal?.aborted) return;
-        if (error instanceof ServerRefused && error.isPassing) wait = error.retryAfter * 1000;
+        const isPassing = error instanceof ServerRefused && error.isPassing;
+        if (isPassing) wait = Math.min(error.retryAfter, ASKED_MOST) * 1000;
         else if (!(error instanceof ConnectionLost)) throw error;
       } finally {
         limit.end();
       }
-      await sleep(wait + this.pause(Math.max(tried, 1)));
+      await sleep(wait + this.pause(Math.max(tried, 1)), signal);
     }
   }
 
@@ -176,7 +189,7 @@ export class Connection {
         socket.close();
       }
       if (!isOpened && !signal?.aborted) await this.checkAccess([...followed][0], signal);
-      await sleep(this.pause(Math.max(tried, 1)));
+      await sleep(this.pause(Math.max(tried, 1)), signal);
     }
   }
 

@@ -27,7 +27,10 @@ const server = new Evenmatch("http://127.0.0.1:8080", { token: "t" });
 const ticket = await server.createTickets({ players: [{ id: "ada", rating: { mean: 1500 } }] });
 const many = await server.createTickets([{ players: [{ id: "bob" }] }]);
 const status: number = many[0].status;
-const state: TicketState = await server.getTicket(ticket.id, { wait: 5 });
+const { signal } = new AbortController();
+const state: TicketState = await server.getTicket(ticket.id, { wait: 5 }, { signal });
+await server.createTickets({ players: [{ id: "cy" }] }, { key: "k", signal });
+await server.cancelTicket(ticket.id, { signal });
 for await (const now of server.followTicket(ticket.id)) if (now.match) console.log(status, state);
 // @ts-expect-error: a ticket has players
 await server.createTickets({});
@@ -141,6 +144,58 @@ const hasty = new Connection(url, { timeout: 5_000, tries: 1 });
 await hasty.request("GET", "/hang").catch((error) => told.push(error.name));
 console.log(told.join(" "));
 process.exit(0);
+"""
+
+
+ASKED_FOR_LONG = """
+const { Connection } = await import(process.argv.at(-1));
+const real = setTimeout;
+const told = [];
+globalThis.setTimeout = (act, after) => {
+  if (after !== 30_000) told.push(after);
+  return real(act, 0);
+};
+clearTimeout = () => {};
+const refusals = [61, 60, 61, 3_600, 0];
+globalThis.fetch = async () => {
+  const headers = { "retry-after": String(refusals.shift()) };
+  return refusals.length ? Response.json({ error: "overloaded" }, { status: 429, headers })
+    : new Response(null, { status: 204 });
+};
+const server = new Connection("http://here", { chance: () => 0 });
+for (const tries of [5, 2]) {
+  server.tries = tries;
+  await server.request("GET", "/").catch((refusal) => told.push(refusal.code, refusal.retryAfter));
+}
+for await (const now of server.events("/events")) told.push(now);
+console.log(told.join(" "));
+"""
+
+
+ABORTED = """
+const { Connection } = await import(process.argv.at(-1));
+const told = [];
+const refused = () => Response.json({ error: "overloaded" },
+  { status: 429, headers: { "retry-after": "50" } });
+const hung = (url, { signal }) => new Promise((_, fail) => {
+  if (signal.aborted) fail(signal.reason);
+  signal.addEventListener("abort", () => fail(signal.reason));
+});
+const server = new Connection("http://here");
+for (const answer of [async () => refused(), hung]) {
+  globalThis.fetch = async (url, options) => (told.push("asked"), answer(url, options));
+  const stop = new AbortController();
+  const both = [
+    server.request("GET", "/", { signal: stop.signal }).catch((error) => told.push(error.name)),
+    server.events("/events", { signal: stop.signal }).next().then(({ done }) => told.push(done)),
+  ];
+  setTimeout(() => {
+    globalThis.fetch = hung;
+    stop.abort();
+  }, 50);
+  await Promise.all(both);
+}
+console.log(told.sort().join(" "));
 """
 
 
@@ -350,6 +405,16 @@ def test_requests_and_events_of_a_server_that_fell_silent_are_sent_again() -> No
 
 def test_stream_whose_server_does_not_open_it_is_given_up_in_time() -> None:
     assert said_by(NEVER_OPENED).split() == ["closed", "401"]
+
+
+def test_caller_hears_at_once_of_what_takes_longer_than_a_client_waits() -> None:
+    said = said_by(ASKED_FOR_LONG)
+    assert said.split() == ["overloaded", "61", "60000", "overloaded", "61", "60000"]
+
+
+def test_abort_ends_requests_and_pauses() -> None:
+    said = said_by(ABORTED)
+    assert said.split() == [*["AbortError"] * 2, *["asked"] * 4, "true", "true"]
 
 
 def test_stream_whose_token_is_valid_no_more_ends_with_a_sentence() -> None:
