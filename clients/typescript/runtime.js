@@ -9,6 +9,8 @@ const SILENT_MOST = 45_000; // A server sends something every 15 s.
 const TIMER_MOST = 2 ** 31 - 1;
 const NOT_VALID = 1008;
 const NOT_LET_IN = 401;
+const NO_SOCKETS =
+  "there is no WebSocket here, which stream needs: use Node 22 or newer, or followTicket";
 const INVALID = {
   error: "unauthenticated",
   message: "the key or token is not valid here any more; get a new one",
@@ -153,6 +155,7 @@ export class Connection {
   // valid no more ends the stream: to come back with it would be in vain. Of a connection that was
   // never opened nothing says why, so one of its tickets is asked for then.
   async *stream(tickets, { signal } = {}) {
+    if (globalThis.WebSocket === undefined) throw new Error(NO_SOCKETS);
     const followed = new Set(tickets);
     const seen = new Map();
     const protocols = this.token === null ? [] : ["evenmatch", `bearer.${this.token}`];
@@ -173,13 +176,13 @@ export class Connection {
           const event = JSON.parse(text);
           if (event.event === "problem") {
             followed.delete(event.ticket);
-            yield event;
-            continue;
+            seen.delete(event.ticket);
+          } else {
+            const { id } = event.ticket;
+            if (!followed.has(id) || event.sequence <= (seen.get(id) ?? -1)) continue;
+            seen.set(id, event.sequence);
+            if (OVER.has(event.event)) followed.delete(id) && seen.delete(id);
           }
-          const { id } = event.ticket;
-          if (!followed.has(id) || event.sequence <= (seen.get(id) ?? -1)) continue;
-          seen.set(id, event.sequence);
-          if (OVER.has(event.event)) followed.delete(id) && seen.delete(id);
           yield event;
           if (!followed.size) return;
         }

@@ -199,6 +199,29 @@ console.log(told.sort().join(" "));
 """
 
 
+NOTHING_TO_FOLLOW = """
+const { Connection } = await import(process.argv.at(-1));
+const told = [];
+delete globalThis.WebSocket;
+const server = new Connection("http://here", { chance: () => 0 });
+await server.stream(["s0-1"]).next().catch((error) => told.push(error.message));
+globalThis.WebSocket = class extends EventTarget {
+  constructor() {
+    super();
+    setTimeout(() => this.dispatchEvent(new Event("open")));
+  }
+  send() {
+    const problem = { event: "problem", ticket: "s0-1", problem: { error: "unknown_ticket" } };
+    const data = JSON.stringify(problem);
+    this.dispatchEvent(Object.assign(new Event("message"), { data }));
+  }
+  close() {}
+};
+for await (const event of server.stream(["s0-1"])) told.push(event.event);
+console.log(told.join("; "));
+"""
+
+
 CUT_OFF = """
 const { Connection } = await import(process.argv.at(-1));
 const told = [];
@@ -415,6 +438,13 @@ def test_caller_hears_at_once_of_what_takes_longer_than_a_client_waits() -> None
 def test_abort_ends_requests_and_pauses() -> None:
     said = said_by(ABORTED)
     assert said.split() == [*["AbortError"] * 2, *["asked"] * 4, "true", "true"]
+
+
+def test_stream_says_what_it_needs_and_ends_when_it_follows_nothing() -> None:
+    needs, told = said_by(NOTHING_TO_FOLLOW).strip().split("; ")
+    assert "no WebSocket" in needs
+    assert "Node 22" in needs
+    assert told == "problem"
 
 
 def test_stream_whose_token_is_valid_no_more_ends_with_a_sentence() -> None:
