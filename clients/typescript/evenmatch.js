@@ -116,7 +116,7 @@ export class Evenmatch extends Connection {
   }
 
   putConfig(body, query = {}, options) {
-    return this.request("PUT", "/v1/config", { ...options, body, query });
+    return this.request("PUT", "/v1/config", { ...options, body, query, mayRepeat: query.if_version === undefined });
   }
 
   pauseQueue(queue, options) {

@@ -22,6 +22,8 @@ EVENTS = {"followTicket": "TicketState"}
 STREAM = "text/event-stream"
 ONCE = {"makeGuest"}
 """Operations that would do something else the second time."""
+VERSION = "if_version"
+"""A parameter by which an operation does something only once, and is refused the second time."""
 LEFT_OUT = {"streamTickets", "getDocument", "gameLift", "gameLiftCbor"} | {
     "getPage", "getPageFile", "getApiPage", "getApiPageFile",
 }  # fmt: skip
@@ -126,6 +128,8 @@ def method_of(operation: Operation) -> str:
         given.append("options")
     if operation.name in ONCE:
         more.append("mayRepeat: false")
+    elif VERSION in names:
+        more.append(f"mayRepeat: query.{VERSION} === undefined")
     options = "options" if len(more) == 1 else f"{{ {', '.join(more)} }}"
     path = f"`{operation.pattern}`" if operation.places else f'"{operation.path}"'
     return (

@@ -222,6 +222,21 @@ console.log(told.join("; "));
 """
 
 
+ANSWER_LOST = """
+const { Evenmatch } = await import(process.argv.at(-1).replace("runtime.js", "evenmatch.js"));
+const told = [];
+globalThis.fetch = async (url, { method }) => {
+  told.push(method);
+  throw new TypeError("fetch failed");
+};
+const server = new Evenmatch("http://here", { tries: 2, chance: () => 0 });
+const config = { queue: [] };
+await server.putConfig(config).catch((error) => told.push(error.message));
+await server.putConfig(config, { if_version: 3 }).catch((error) => told.push(error.message));
+console.log(told.join("; "));
+"""
+
+
 CUT_OFF = """
 const { Connection } = await import(process.argv.at(-1));
 const told = [];
@@ -445,6 +460,11 @@ def test_stream_says_what_it_needs_and_ends_when_it_follows_nothing() -> None:
     assert "no WebSocket" in needs
     assert "Node 22" in needs
     assert told == "problem"
+
+
+def test_change_of_one_version_is_not_repeated_after_a_lost_answer() -> None:
+    said = said_by(ANSWER_LOST)
+    assert said.strip().split("; ") == ["PUT", "PUT", "fetch failed", "PUT", "fetch failed"]
 
 
 def test_stream_whose_token_is_valid_no_more_ends_with_a_sentence() -> None:
