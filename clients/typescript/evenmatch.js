@@ -1,6 +1,6 @@
 // Written by `make client-ts` from the server's OpenAPI document; change that instead.
 
-import { Connection } from "./runtime.js";
+import { Connection, newKey } from "./runtime.js";
 
 export { Connection, ServerRefused } from "./runtime.js";
 
@@ -11,7 +11,7 @@ export class Evenmatch extends Connection {
     return this.request("GET", "/v1/tickets", { ...options, query });
   }
 
-  createTickets(body, { key = crypto.randomUUID(), ...options } = {}) {
+  createTickets(body, { key = newKey(), ...options } = {}) {
     return this.request("POST", "/v1/tickets", { ...options, body, key });
   }
 

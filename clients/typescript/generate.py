@@ -49,7 +49,7 @@ def main() -> None:
 def generated(document: Json) -> tuple[str, str]:
     """Return the client's code and its types."""
     operations = list(operations_of(document))
-    code = [HEAD, "", 'import { Connection } from "./runtime.js";', ""]
+    code = [HEAD, "", 'import { Connection, newKey } from "./runtime.js";', ""]
     code += ['export { Connection, ServerRefused } from "./runtime.js";', ""]
     code += ["const id = encodeURIComponent;", "", "export class Evenmatch extends Connection {"]
     code += ["\n\n".join(method_of(each) for each in operations), "}", ""]
@@ -122,7 +122,7 @@ def method_of(operation: Operation) -> str:
         given.append("query = {}")
         more.append("query")
     if operation.has_key:
-        given.append("{ key = crypto.randomUUID(), ...options } = {}")
+        given.append("{ key = newKey(), ...options } = {}")
         more.append("key")
     else:
         given.append("options")

@@ -51,6 +51,9 @@ export class ServerRefused extends Error {
   get isPassing(): boolean;
 }
 
+/** A new idempotency key. */
+export function newKey(): string;
+
 export class Connection {
   constructor(url: string, options?: ConnectionOptions);
   readonly url: string;

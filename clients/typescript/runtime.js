@@ -46,6 +46,12 @@ export class ServerRefused extends Error {
 // What a connection that breaks ends in; all other errors go to the caller.
 class ConnectionLost extends Error {}
 
+// Not by `randomUUID`, which pages of plain http lack.
+export function newKey() {
+  const bytes = [...crypto.getRandomValues(new Uint8Array(16))];
+  return bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
 // Ends what is under way when its time is up, or with the caller's signal.
 class Limit {
   constructor(caller) {

@@ -237,6 +237,20 @@ console.log(told.join("; "));
 """
 
 
+INSECURE_PAGE = """
+const { Evenmatch } = await import(process.argv.at(-1).replace("runtime.js", "evenmatch.js"));
+const told = [];
+crypto.randomUUID = undefined;
+globalThis.fetch = async (url, { headers }) => {
+  told.push(headers["idempotency-key"]);
+  return Response.json({});
+};
+const server = new Evenmatch("http://here");
+for (let made = 0; made < 2; made += 1) await server.createTickets({ players: [] });
+console.log(told.join(" "));
+"""
+
+
 CUT_OFF = """
 const { Connection } = await import(process.argv.at(-1));
 const told = [];
@@ -465,6 +479,12 @@ def test_stream_says_what_it_needs_and_ends_when_it_follows_nothing() -> None:
 def test_change_of_one_version_is_not_repeated_after_a_lost_answer() -> None:
     said = said_by(ANSWER_LOST)
     assert said.strip().split("; ") == ["PUT", "PUT", "fetch failed", "PUT", "fetch failed"]
+
+
+def test_pages_that_are_not_secure_have_keys_too() -> None:
+    first, second = said_by(INSECURE_PAGE).split()
+    assert first != second
+    assert re.fullmatch("[0-9a-f]{32}", first)
 
 
 def test_stream_whose_token_is_valid_no_more_ends_with_a_sentence() -> None:
