@@ -71,6 +71,7 @@ const CHECKS = [
 
 const tiles = new Map();
 let queueShown = null;
+let isOld = false;
 
 function tileOf(check) {
   const known = tiles.get(check.id);
@@ -107,7 +108,16 @@ export function showAlarms(tick, rows, queue, after) {
     tile.element.dataset.state = isKnown ? STATES[tile.level] : "unknown";
     wrong[tile.level].push(check.title.toLowerCase());
   }
+  if (isOld) return;
   const said = [["Alarm", wrong[2]], ["Watch", wrong[1]]].filter(([, names]) => names.length);
   byId("verdict").dataset.state = STATES[wrong.findLastIndex((names) => names.length)] ?? "fine";
   say(byId("verdict"), said.map(([word, names]) => `${word}: ${names.join(", ")}.`).join(" ") || "No alarms.");
+}
+
+// That nothing was wrong is no verdict while nothing is heard.
+export function doubt(old) {
+  isOld = old;
+  if (!isOld) return;
+  byId("verdict").dataset.state = "alarm";
+  say(byId("verdict"), "The page hears nothing from the server: what it shows is old.");
 }

@@ -1,7 +1,7 @@
 // The page: follows one queue's stream and hands each event to those who show it.
 import { byId, make, number, rateUnit, say, span } from "./words.js";
 import { call, follow } from "./server.js";
-import { showAlarms } from "./alarms.js";
+import { doubt, showAlarms } from "./alarms.js";
 import { Charts, Rows } from "./charts.js";
 import { showAgo, showCrowd, showGaps, showLongest, showMatches } from "./tables.js";
 import * as operate from "./operate.js";
@@ -58,6 +58,8 @@ function askForKey(text) {
 function health(text, isGood) {
   say(byId("health-text"), text);
   byId("health").dataset.state = isGood ? "good" : "bad";
+  byId("main").classList.toggle("old", !isGood);
+  doubt(!isGood);
 }
 
 function hear(name, value) {

@@ -1,8 +1,13 @@
 // Calls to the server: one place for the key, for errors, and for streams that come back.
+import { span } from "./words.js";
 
 const KEY = "evenmatch-key";
 const RETRY_LEAST = 1000;
 const RETRY_MOST = 15000;
+const ANSWER_MOST = 30000;
+// The stream brings something each second.
+const QUIET_AFTER = 5000;
+const SILENCE_MOST = 20000;
 
 export function key() {
   try {
@@ -30,6 +35,7 @@ export async function call(method, path, body) {
       method,
       headers: headers({ ...sent, accept: "application/json" }),
       body: body === undefined ? undefined : JSON.stringify(body),
+      signal: AbortSignal.timeout(ANSWER_MOST),
     });
   } catch {
     return { status: 0, body: { error: "offline", message: "the server does not answer" } };
@@ -45,14 +51,37 @@ export async function call(method, path, body) {
 
 // EventSource cannot send a key, so the stream is read by hand.
 // `hear(name, value)` gets each event, `state(text, isGood)` how the connection does.
+// A server that is silent is told of, and asked anew when it is silent for longer.
 // Returns a function that ends it.
 export function follow(path, hear, state = () => {}) {
-  const control = new AbortController();
+  let attempt = new AbortController();
+  let isOver = false;
+  let isLive = false;
   let pause = RETRY_LEAST;
+  // When there was news, and when there was news or a new attempt; null between attempts.
+  let heardAt = performance.now();
+  let since = null;
+
+  function heard() {
+    since = heardAt = performance.now();
+    if (!isLive) state("live", true, 200);
+    isLive = true;
+  }
+
+  function watch() {
+    const silence = since === null ? 0 : performance.now() - since;
+    if (silence >= SILENCE_MOST) attempt.abort();
+    if (silence < QUIET_AFTER) return;
+    isLive = false;
+    // In steps, for those to whom each change is read aloud.
+    state(`no news for ${span(Math.floor((performance.now() - heardAt) / 5000) * 5)}`, false, 0);
+  }
 
   async function once() {
+    attempt = new AbortController();
+    since = performance.now();
     const answer = await fetch(path, {
-      headers: headers({ accept: "text/event-stream" }), signal: control.signal,
+      headers: headers({ accept: "text/event-stream" }), signal: attempt.signal,
     });
     if (answer.status === 204) return false;
     if (!answer.ok) {
@@ -61,12 +90,14 @@ export function follow(path, hear, state = () => {}) {
       return ![401, 403, 404, 410].includes(answer.status);
     }
     pause = RETRY_LEAST;
-    state("live", true, 200);
+    isLive = false;
+    heard();
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";
     for (;;) {
       const { value, done } = await reader.read();
       if (done) return true;
+      heard();
       rest += value;
       const frames = rest.split("\n\n");
       rest = frames.pop();
@@ -85,19 +116,23 @@ export function follow(path, hear, state = () => {}) {
   }
 
   async function forever() {
-    while (!control.signal.aborted) {
-      let goesOn = true;
+    const watcher = setInterval(watch, 1000);
+    for (let goesOn = true; goesOn && !isOver;) {
       try {
         goesOn = await once();
       } catch {
-        if (!control.signal.aborted) state("the server does not answer; trying again", false, 0);
+        if (!attempt.signal.aborted) state("the server does not answer; trying again", false, 0);
       }
-      if (!goesOn || control.signal.aborted) return;
-      await new Promise((resolve) => setTimeout(resolve, pause));
+      since = null;
+      if (goesOn && !isOver) await new Promise((resolve) => setTimeout(resolve, pause));
       pause = Math.min(RETRY_MOST, pause * 2);
     }
+    clearInterval(watcher);
   }
 
   forever();
-  return () => control.abort();
+  return () => {
+    isOver = true;
+    attempt.abort();
+  };
 }
