@@ -8,10 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.browsing import Visit
-from tests.integration.serving import Server, ticket
+from tests.browser.conftest import CONFIG
+from tests.integration.serving import Server, running, ticket
 
 pytestmark = pytest.mark.browser
 
@@ -66,6 +67,19 @@ def test_a_ticket_is_followed_from_waiting_to_its_assignment(visit: Visits, serv
     expect(page.locator("#sheet-body")).to_contain_text("What it cost")
     expect(page.locator("#sheet-body")).to_contain_text("bob")
     seen.shot("match", whole=False)
+
+
+def test_who_looks_at_a_ticket_gives_no_sign_of_life_for_its_player(
+    browser: Browser, tmp_path: Path
+) -> None:
+    config = CONFIG.replace('group = "slow"', 'group = "slow"\nsilent_after = 5')
+    with running(tmp_path, config, durable=False) as server:
+        name = create(server, "gone", queue="slow")
+        seen = Visit(browser, server.url).open(f"/?queue=slow#ticket={name}")
+        state = seen.page.locator("#ticket-state")
+        expect(state).to_have_text("It waits for a match.")
+        expect(state).to_have_text("It was cancelled (silent).")
+        seen.close()
 
 
 def test_the_longest_waiting_are_one_click_from_their_explanation(

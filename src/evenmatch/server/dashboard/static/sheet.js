@@ -1,10 +1,11 @@
 // The sheet: one ticket from waiting to its assignment, a player's tickets, or how a match came about.
 import { brief, byId, cell, make, number, quality, say, span } from "./words.js";
-import { call, follow } from "./server.js";
+import { call } from "./server.js";
 import { explained } from "./explanation.js";
 
 const ADDRESS = /^#(ticket|match|player)=(.+)$/;
 const ENDED = ["cancelled", "expired"];
+const LOOK_EVERY = 1000;
 const EXPLAIN_EVERY = 5000;
 const WORDS = {
   waiting: "waits for a match",
@@ -15,6 +16,7 @@ const WORDS = {
   expired: "ended without a match",
 };
 
+const told = ({ state, reason, match, assignment }) => JSON.stringify([state, reason, match, assignment]);
 const isLive = (state) => state === "waiting" || state === "proposed";
 let leave = () => {};
 let asked = () => {};
@@ -82,25 +84,46 @@ function showTicket(id) {
   let known = null;
   let since = Date.now();
   let seen = false;
-  let isStreamed = true;
+  let mayLook = true;
+  let isOver = false;
+  let next = 0;
 
   const waited = () => (isLive(known.state)
     ? known.wait + ((Date.now() - since) / 1000) * (window.engineSpeed ?? 1) : known.wait);
 
   function take(value) {
-    const changed = known?.state !== value.state;
+    const shown = known;
     known = value;
     since = Date.now();
     seen = seen || known.state === "proposed";
     end.hidden = !isLive(known.state);
     say(spoken, `It ${WORDS[known.state] ?? known.state}${known.reason ? ` (${known.reason})` : ""}.`);
+    if (shown && told(shown) === told(known)) return false;
     state.replaceChildren(steps(known.state, seen), factsOf(known, waited()));
-    return changed;
+    return true;
+  }
+
+  // By questions: a stream or long poll would be a sign of life from the client of its players.
+  async function look() {
+    const { status, body } = document.hidden ? {} : await call("GET", path);
+    if (isOver) return;
+    const isRefused = [401, 403, 404, 410].includes(status);
+    if (status === 200 && take(body)) explain();
+    else if (status !== 200 && body) {
+      say(spoken, `${body.message}.`);
+      end.hidden ||= isRefused || !known;
+      if (!known) state.replaceChildren();
+    }
+    // A key that may read, but not ask for tickets, sees the same a little later.
+    mayLook = status !== 403;
+    if (!mayLook) explain();
+    if (isRefused || ENDED.includes(known?.state)) return;
+    next = setTimeout(look, LOOK_EVERY);
   }
 
   async function explain() {
     const { status, body } = await call("GET", `${path}/explain`);
-    if (status === 200 && !isStreamed) take(body);
+    if (status === 200 && !mayLook && !isOver) take(body);
     if (!known || (status === 200 && known.state !== body.state)) return;
     const live = isLive(known.state);
     const titles = { waiting: "Why it waits", proposed: "Where it stands" };
@@ -111,21 +134,12 @@ function showTicket(id) {
     if (status === 501 || status === 404 || !live) clearInterval(again);
   }
 
-  const stop = follow(`${path}/events`, (_, value) => {
-    if (take(value)) explain();
-  }, (text, isGood, status) => {
-    if (isGood || known) return;
-    say(spoken, `${text}.`);
-    state.replaceChildren();
-    end.hidden = true;
-    // A key that may read, but not follow, sees the same a little later.
-    isStreamed = status !== 403;
-    if (!isStreamed) explain();
-  });
   const clock = setInterval(() => known && say(byId("ticket-wait"), span(waited())), 1000);
   const again = setInterval(() => document.hidden || explain(), EXPLAIN_EVERY);
+  look();
   return () => {
-    stop();
+    isOver = true;
+    clearTimeout(next);
     clearInterval(clock);
     clearInterval(again);
   };
@@ -143,7 +157,7 @@ function factsOf(ticket, wait) {
   ]);
 }
 
-// A player's tickets, newest first; whoever follows one of them sees it change.
+// A player's tickets, newest first; whoever opens one of them sees it change.
 function showPlayer(id) {
   say(byId("sheet-title"), `Player ${brief(id, 40)}`);
   const body = byId("sheet-body");
