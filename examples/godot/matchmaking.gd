@@ -18,6 +18,7 @@ const ROUTES := {
 	"assign": [HTTPClient.METHOD_PUT, "/v1/matches/%s/assignment"],
 }
 const TOKEN_FILE := "user://evenmatch.token"
+const TRIES := 5
 
 @export var server := "http://127.0.0.1:8080"
 
@@ -32,17 +33,18 @@ func _ready() -> void:
 
 func _notification(what: int) -> void:
 	if what == NOTIFICATION_WM_CLOSE_REQUEST:
-		await cancel()
+		await cancel(1)
 		get_tree().quit()
 
 
 ## Wait for a friend who gives the same code, or for anybody if there is none.
 func find(code := "") -> void:
-	await _sign_in()
-	var queue := "friends" if code else "anyone"
-	var facts := {"connect": "open", "code": code.to_upper()}
-	var body := {"queues": [queue], "players": [{"id": player}], "attributes": facts}
-	var created := await _ask("create", [], body)
+	var created := await _sign_in()
+	if created.has("token"):
+		var queue := "friends" if code else "anyone"
+		var facts := {"connect": "open", "code": code.to_upper()}
+		var body := {"queues": [queue], "players": [{"id": player}], "attributes": facts}
+		created = await _ask("create", [], body)
 	_ticket = created.get("id", "")
 	if not _ticket:
 		ended.emit(created.get("error", "unreachable"))
@@ -61,22 +63,23 @@ func host_at(match_id: String, connection: String) -> void:
 	await _ask("assign", [match_id], {"connection": connection})
 
 
-func cancel() -> void:
+func cancel(tries := TRIES) -> void:
 	if _ticket:
-		await _ask("cancel", [_ticket])
+		await _ask("cancel", [_ticket], {}, tries)
 
 
-func _sign_in() -> void:  ## The same device is the same player, until its token is too old.
+func _sign_in() -> Dictionary:  ## The same device is the same player, until its token is too old.
 	if FileAccess.file_exists(TOKEN_FILE):
 		_token = FileAccess.get_file_as_string(TOKEN_FILE)
 	var guest := await _ask("guest")
-	if not guest.has("token"):
+	if guest.get("error", "") == "unauthenticated":
 		_token = ""
 		guest = await _ask("guest")
-	player = guest.get("player", "")
-	_token = guest.get("token", "")
-	if _token:
+	if guest.has("token"):  # Without one nothing is known of the old token: it stays.
+		player = guest["player"]
+		_token = guest["token"]
 		FileAccess.open(TOKEN_FILE, FileAccess.WRITE).store_string(_token)
+	return guest
 
 
 func _follow(ticket: String) -> void:
@@ -85,36 +88,63 @@ func _follow(ticket: String) -> void:
 		var now := await _ask("poll", [ticket] + known)
 		if now.get("error", "") in ["unknown_ticket", "forgotten"]:
 			now = {"state": "cancelled", "reason": now["error"], "match": null}
-		if not now.has("state"):
-			await get_tree().create_timer(2.0).timeout
-		elif now["state"] in ["cancelled", "expired"]:
+		var news := [now.get("state", ""), now["match"] if now.get("match") else ""]
+		var hosts := []
+		if news[0] == "matched" and news != known:
+			var made := await _ask("match", [news[1]])
+			hosts = made.get("hosts", [])
+			news[0] = "matched" if made.has("players") else ""  # Not read: hear of it once more.
+		if not news[0]:
+			await _pause(2.0)
+		elif news[0] in ["cancelled", "expired"]:
 			_ticket = ""
 			ended.emit(now["reason"])
-		elif [now["state"], now["match"] if now["match"] else ""] != known:
-			known = [now["state"], now["match"] if now["match"] else ""]
-			if known[0] == "proposed" and now.has("answer_within"):
+		elif news != known:
+			known = news
+			if news[0] == "proposed" and now.has("answer_within"):
 				proposed.emit(now["match"], now["answer_within"])
-			elif known[0] == "matched":
-				var hosts: Array = (await _ask("match", [now["match"]])).get("hosts", [])
-				if hosts and hosts[0] == player:
-					host_wanted.emit(now["match"])
-			elif known[0] == "assigned":
+			elif hosts and hosts[0] == player:
+				host_wanted.emit(now["match"])
+			elif news[0] == "assigned":
 				_ticket = ""
 				assigned.emit(now["assignment"]["connection"])
 
 
-## Send one request; an empty answer means that the server was not reached.
-func _ask(route: String, names := [], body := {}) -> Dictionary:
+## Ask until there is an answer, more and more slowly; {} if the server was not reached.
+func _ask(route: String, names := [], body := {}, tries := TRIES) -> Dictionary:
+	# The same key each time: a create whose answer was lost makes no second ticket.
+	var key := "%x-%x" % [randi(), randi()]
+	var answer := await _send(route, names, body, key)
+	for again in range(tries - 1):
+		if answer["status"] in range(200, 500) and not answer["status"] in [408, 429]:
+			break
+		await _pause(answer["retry_after"] + randf() * minf(0.25 * 2 ** again, 3.0))
+		answer = await _send(route, names, body, key)
+	return answer["says"]
+
+
+func _send(route: String, names: Array, body: Dictionary, key: String) -> Dictionary:
 	var http := HTTPRequest.new()
-	http.timeout = 40.0
+	http.timeout = 40.0 if route == "poll" else 10.0
 	add_child(http)
 	var headers := PackedStringArray(["Content-Type: application/json"])
 	if _token:
 		headers.append("Authorization: Bearer " + _token)
+	if route == "create":
+		headers.append("Idempotency-Key: " + key)
 	var sent := JSON.stringify(body) if body else ""
-	if http.request(server + ROUTES[route][1] % names, headers, ROUTES[route][0], sent) != OK:
-		return {}
-	var answer: Array = await http.request_completed
+	var answer := [0, 0, [], PackedByteArray()]
+	if http.request(server + ROUTES[route][1] % names, headers, ROUTES[route][0], sent) == OK:
+		answer = await http.request_completed  # result, status, headers, body
 	http.queue_free()
-	var found: Variant = JSON.parse_string(answer[3].get_string_from_utf8())
-	return found if found is Dictionary else {}
+	var retry_after := 0.0
+	for header in answer[2]:
+		if header.to_lower().begins_with("retry-after:"):
+			retry_after = float(header.split(":")[1].strip_edges())
+	var says: Variant = JSON.parse_string(answer[3].get_string_from_utf8())
+	says = says if says is Dictionary else {}
+	return {"status": answer[1], "retry_after": retry_after, "says": says}
+
+
+func _pause(seconds: float) -> void:
+	await get_tree().create_timer(seconds).timeout

@@ -1,8 +1,10 @@
 """A small game without a backend: the steps of examples/godot/matchmaking.gd, on its server.
 
-No Godot runs here. The routes come out of the script, so that it cannot drift from what is tested.
+No Godot runs here. The routes come out of the script, so that it cannot drift from what is tested,
+and `tests.integration.godot` runs the script itself where requests are lost.
 """
 
+import asyncio
 import json
 import re
 import threading
@@ -12,10 +14,11 @@ from typing import Any
 
 import pytest
 
+from tests.integration.godot import SCRIPT, Connection, script_on
 from tests.integration.serving import Reply, Server, running
+from tests.waiting import GIVE_UP
 
 GODOT = Path(__file__).parents[2] / "examples" / "godot"
-SCRIPT = (GODOT / "matchmaking.gd").read_text(encoding="utf-8")
 ROUTES = {
     name: (method, path)
     for name, method, path in re.findall(
@@ -64,7 +67,7 @@ class Device:
 
 
 def test_script_is_short_and_uses_every_route_that_it_names() -> None:
-    assert SCRIPT.count("\n") <= 120
+    assert SCRIPT.count("\n") <= 150
     assert set(ROUTES) == set(re.findall(r'_ask\("(\w+)"', SCRIPT))
     assert set(ROUTES) == {
         "guest", "create", "poll", "cancel", "accept", "decline", "match", "assign",
@@ -134,17 +137,94 @@ def test_same_device_is_the_same_player_again_and_a_bad_token_is_refused(server:
     ada = Device(server)
     assert ada.ask("guest").body["player"] == ada.player
     ada._token = "x" + ada._token
-    assert ada.ask("guest").status == 401
-    assert 'guest.has("token")' in SCRIPT
+    refusal = ada.ask("guest")
+    assert (refusal.status, refusal.body["error"]) == (401, "unauthenticated")
+    assert '== "unauthenticated"' in SCRIPT
 
 
 def test_a_game_in_a_browser_may_call(server: Server) -> None:
     asks = {
         **PAGE,
         "access-control-request-method": "PUT",
-        "access-control-request-headers": "authorization,content-type",
+        "access-control-request-headers": "authorization,content-type,idempotency-key",
     }
     reply = server.call("OPTIONS", "/v1/matches/x/assignment", headers=asks)
     assert reply.status == 200
     assert reply.headers["access-control-allow-origin"] == "*"
     assert json.dumps(server.call("GET", "/healthz", headers=PAGE).body) == '{"status": "ok"}'
+
+
+# The script itself, where a request is lost.
+
+
+@pytest.mark.parametrize("arrives", [False, True])
+def test_lost_request_costs_no_player_their_identity(server: Server, arrives: bool) -> None:
+    files: dict[str, str] = {}
+    first = script_on(server, files, Connection(server))
+    asyncio.run(first._sign_in())
+    again = script_on(server, files, Connection(server, ("POST", "/v1/guests", arrives)))
+    asyncio.run(again._sign_in())
+    assert first.player
+    assert again.player == first.player
+
+
+def test_server_that_is_away_costs_no_player_their_identity(server: Server) -> None:
+    files: dict[str, str] = {}
+    asyncio.run(script_on(server, files, Connection(server))._sign_in())
+    kept = dict(files)
+
+    class Away(Connection):
+        def ask(self, url: str, headers: list[str], method: str, body: str) -> list[Any]:
+            self.lose = (method, "/", False)
+            return super().ask(url, headers, method, body)
+
+    node = script_on(server, files, Away(server))
+    asyncio.run(node.find())
+    assert node.ended.emitted == [("unreachable",)]
+    assert files == kept
+
+
+def test_token_that_the_server_refuses_is_replaced(server: Server) -> None:
+    files = {"user://evenmatch.token": "old"}
+    node = script_on(server, files, Connection(server))
+    asyncio.run(node._sign_in())
+    assert node.player
+    assert files["user://evenmatch.token"] == node._token != "old"
+
+
+async def played(server: Server, *lost: tuple[str, str, bool] | None) -> list[Any]:
+    """Let two play with each other, and return their nodes."""
+    nodes = [script_on(server, {}, Connection(server, each)) for each in lost]
+    for node in nodes:
+        node.proposed.connected = lambda match, _, node=node: node.accept(match)
+        node.host_wanted.connected = lambda match, node=node: node.host_at(match, "10.0.0.1:7777")
+    code = f"GAME{len(lost)}"
+    async with asyncio.timeout(GIVE_UP):
+        await asyncio.gather(*(node.find(code) for node in nodes))
+    return nodes
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        None,
+        ("POST", "/v1/tickets", False),
+        ("POST", "/v1/tickets", True),
+        ("GET", "/v1/tickets/", True),
+        ("GET", "/v1/matches/", False),
+        ("POST", "/v1/matches/", True),
+        ("PUT", "/v1/matches/", True),
+    ],
+)
+def test_two_play_although_a_request_of_both_is_lost(
+    server: Server, lost: tuple[str, str, bool] | None
+) -> None:
+    nodes = asyncio.run(played(server, lost, lost))
+    assert [node.assigned.emitted for node in nodes] == [[("10.0.0.1:7777",)]] * 2
+    assert sum(len(node.host_wanted.emitted) for node in nodes) == 1
+    assert [node.ended.emitted for node in nodes] == [[], []]
+    for node in nodes:
+        found = server.call(
+            "GET", "/v1/tickets", headers={"authorization": f"Bearer {node._token}"}
+        )
+        assert [each["state"] for each in found.body] == ["assigned"]
