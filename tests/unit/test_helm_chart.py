@@ -29,6 +29,10 @@ ACTION = re.compile(r"(\n[ \t]*)?\{\{(-)?\s*(.*?)\s*\}\}")
 WORD = re.compile(r'"[^"]*"|[^\s|]+|\|')
 
 
+class Failed(Exception):
+    """A template refuses the values with a sentence."""
+
+
 def values() -> dict[str, Any]:
     found: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text())
     return found
@@ -112,6 +116,14 @@ def apply(name: str, given: list[Any]) -> Any:
         return given[1] or given[0]
     if name == "eq":
         return given[0] == given[1]
+    if name == "gt":
+        return given[0] > given[1]
+    if name == "sub":
+        return int(given[0]) - int(given[1])
+    if name == "hasKey":
+        return given[1] in given[0]
+    if name == "fail":
+        raise Failed(given[0])
     if name == "sha256sum":
         return hashlib.sha256(given[0].encode()).hexdigest()
     if name == "toYaml":
@@ -225,6 +237,16 @@ def test_node_hands_over_before_it_is_killed() -> None:
     }
 
 
+@pytest.mark.parametrize("handover", [(60, 60), (90, 60), (41.0, 60.0), (5, 24)])
+def test_node_that_would_be_killed_while_it_hands_over_is_refused(
+    handover: tuple[float, float],
+) -> None:
+    given = dict(zip(("preStopSeconds", "graceSeconds"), handover, strict=True))
+    with pytest.raises(Failed, match="at least 20 more than"):
+        rendered({**values(), "handover": given})
+    assert rendered({**values(), "handover": {**given, "graceSeconds": handover[0] + 20}})
+
+
 def test_all_nodes_may_stop_before_new_ones_start() -> None:
     # Kubernetes refuses `rollingUpdate` beside any other type.
     deployment = rendered({**values(), "strategy": "Recreate"})["Deployment"]
@@ -324,6 +346,18 @@ def test_configuration_is_the_one_that_was_given_and_rolls_the_nodes() -> None:
         each["name"]: each["mountPath"] for each in pod(objects)["containers"][0]["volumeMounts"]
     }
     assert mounts["config"] + "/config.toml" in pod(objects)["containers"][0]["args"]
+
+
+@pytest.mark.parametrize("before", ["", "  # My game\n", "\n", "\n    # My game\n\n", "\t# Mine\n"])
+def test_configuration_may_begin_with_any_line(before: str) -> None:
+    config = before + values()["config"]
+    objects = rendered({**values(), "config": config, "extraFiles": {"rules.json": "{}\n"}})
+    assert objects["ConfigMap"]["data"] == {"config.toml": config, "rules.json": "{}\n"}
+
+
+def test_file_in_the_place_of_the_configuration_is_refused() -> None:
+    with pytest.raises(Failed, match="must not name"):
+        rendered({**values(), "extraFiles": {"config.toml": "other"}})
 
 
 def test_image_is_that_of_this_version_unless_a_tag_is_given() -> None:
