@@ -21,6 +21,7 @@ import yaml
 from evenmatch import __version__
 from evenmatch.cli.main import main
 from evenmatch.config.server import Tokens
+from evenmatch.server.cluster.identity import address_of, check_address
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy" / "helm" / "evenmatch"
@@ -120,6 +121,8 @@ def apply(name: str, given: list[Any]) -> Any:
         return given[0] > given[1]
     if name == "sub":
         return int(given[0]) - int(given[1])
+    if name == "ternary":
+        return given[0] if given[2] else given[1]
     if name == "hasKey":
         return given[1] in given[0]
     if name == "fail":
@@ -149,6 +152,7 @@ def test_renderer_refuses_what_it_does_not_know() -> None:
 EXTRAS: dict[str, Any] = {
     "strategy": "Recreate",
     "image": {"repository": "evenmatch", "tag": "mine", "pullPolicy": "Always"},
+    "ipv6": True,
     "extraFiles": {"rules.json": "{}\n"},
     "extraVolumes": [{"name": "more", "emptyDir": {}}],
     "extraVolumeMounts": [{"name": "more", "mountPath": "/more"}],
@@ -202,6 +206,20 @@ def test_nodes_serve_with_options_that_the_command_has(capsys: pytest.CaptureFix
     assert names == {each["name"] for each in container["env"]}
     # A variable may use only those that stand before it; args may use all.
     assert float(args[args.index("--lease-seconds") + 1]) == values()["cluster"]["leaseSeconds"]
+
+
+@pytest.mark.parametrize(
+    ("ipv6", "host", "address"), [(False, "0.0.0.0", "10.1.2.3"), (True, "::", "fd00::12")]
+)
+def test_nodes_listen_and_are_reached_by_the_addresses_of_pods(
+    ipv6: bool, host: str, address: str
+) -> None:
+    (container,) = pod(rendered({**values(), "ipv6": ipv6}))["containers"]
+    args = container["args"]
+    assert args[args.index("--host") + 1] == host
+    place = args[args.index("--node-address") + 1].replace("$(POD_IP)", address)
+    check_address(place)
+    assert address_of(f"game-1@{place}") == (address, 8080)
 
 
 def test_secrets_are_referred_to_and_never_written() -> None:

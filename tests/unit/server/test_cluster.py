@@ -15,7 +15,7 @@ from evenmatch.errors import ConfigError, JournalUnavailable
 from evenmatch.server.cluster import forwarding
 from evenmatch.server.cluster.forwarding import FORWARDED, Peer
 from evenmatch.server.cluster.frames import UNHEARD_SECONDS, end_when_unheard
-from evenmatch.server.cluster.identity import NodeIdentity, address_of, node_identity
+from evenmatch.server.cluster.identity import NodeIdentity, address_of, check_address, node_identity
 from evenmatch.server.cluster.peers import Peers
 from evenmatch.server.http.responses import Disconnected, InvalidRequest
 from evenmatch.server.http.ticket_routes import seconds_of
@@ -90,6 +90,11 @@ def test_secret_must_be_there_and_long_enough(tmp_path: Path) -> None:
     short.write_bytes(b"abc\n")
     with pytest.raises(ConfigError, match="16 to 4,096 bytes"):
         node_identity("a", "h:1", short)
+
+
+def test_address_of_ipv6_without_brackets_is_refused_since_its_port_could_be_a_part_of_it() -> None:
+    with pytest.raises(ConfigError, match=r"\[ADDRESS\]:PORT with an IPv6 address"):
+        check_address("fd00::12:8080")
 
 
 def test_process_that_starts_again_is_another_owner_at_the_same_address(tmp_path: Path) -> None:

@@ -141,7 +141,8 @@ def check_address(address: str) -> None:
     parts = ADDRESS.fullmatch(address)
     if parts is None or not 1 <= int(parts[2]) <= 65_535:
         raise ConfigError(
-            f"--node-address must be HOST:PORT as the other nodes reach it, got {address[:80]!r}"
+            f"--node-address must be HOST:PORT as the other nodes reach it, and [ADDRESS]:PORT "
+            f"with an IPv6 address, got {address[:80]!r}"
         )
 
 
