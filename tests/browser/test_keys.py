@@ -30,6 +30,7 @@ class Keyed:
         data = folder / "data"
         data.mkdir()
         kinds = {"game": "tickets,matches", "reader": "read", "operator": "read,operate,tickets"}
+        kinds["all"] = "read,operate,tickets,matches"
         self.keys = {name: new_key(data, name, rights) for name, rights in kinds.items()}
         self.keys["narrow"] = new_key(data, "narrow", "read", "slow")
         self.server = Server(folder, CONFIG)
@@ -109,6 +110,38 @@ def test_operator_pauses_with_his_key(seen: Visit, keyed: Keyed) -> None:
     page.get_by_role("button", name="Resume slow").click()
     page.locator("#confirm-yes").click()
     expect(page.locator("#notices")).to_be_empty()
+
+
+def test_links_to_what_needs_a_key_are_followed_with_it(seen: Visit, keyed: Keyed) -> None:
+    page, game = seen.page, {"authorization": f"Bearer {keyed.keys['game']}"}
+    for name in ("lin", "liz"):
+        body = ticket(name, rating=1500.0)
+        made = keyed.server.call("POST", "/v1/tickets", body, headers=game).body
+    match = keyed.server.call("GET", f"/v1/tickets/{made['id']}", headers=game).body["match"]
+    use(page, keyed.keys["all"])
+    expect(page.locator("#health-text")).to_have_text("live")
+    page.get_by_role("link", name="metrics").click()
+    expect(page.locator("body")).to_contain_text("# HELP evenmatch_")
+    seen.shot("metrics-by-key", whole=False)
+    for link in ("The match as JSON", "The feed from its record on"):
+        page.goto(f"{keyed.server.url}/?queue=duel#match={match}")
+        page.get_by_role("link", name=link).click()
+        expect(page.locator("body")).to_contain_text(f'"match":"{match}"')
+    page.go_back()
+    expect(page.locator("#sheet-body")).to_contain_text("What it cost")
+
+
+def test_what_can_be_no_key_is_refused_at_the_form(seen: Visit, keyed: Keyed) -> None:
+    page = seen.page
+    use(page, keyed.keys["reader"])
+    expect(page.locator("#health-text")).to_have_text("live")
+    for wrong in ("em_abc\u2026def", "em_abc def", "k\u00e9y"):
+        use(page, wrong)
+        expect(page.locator("#outcome.bad")).to_contain_text("This is no key")
+    assert page.evaluate("document.activeElement.id") == "key"
+    expect(page.locator("#health-text")).to_have_text("live")
+    use(page, keyed.keys["reader"])
+    expect(page.locator("#outcome:not(.bad)")).to_have_text("The key is in use.")
 
 
 def test_key_for_one_queue_opens_the_page_on_that_queue_at_once(seen: Visit, keyed: Keyed) -> None:

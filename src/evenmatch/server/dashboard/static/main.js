@@ -1,6 +1,6 @@
 // The page: follows one queue's stream and hands each event to those who show it.
 import { byId, make, number, rateUnit, say, span } from "./words.js";
-import { call, follow } from "./server.js";
+import { call, follow, followLink } from "./server.js";
 import { doubt, showAlarms } from "./alarms.js";
 import { Charts, Rows } from "./charts.js";
 import { showAgo, showCrowd, showGaps, showLongest, showMatches } from "./tables.js";
@@ -231,6 +231,7 @@ byId("person").addEventListener("submit", (event) => {
   event.preventDefault();
   location.hash = `player=${encodeURIComponent(byId("person-id").value.trim())}`;
 });
+document.addEventListener("click", followLink);
 document.addEventListener("visibilitychange", () => document.hidden || draw());
 setUpTheme();
 operate.setUp(connect);

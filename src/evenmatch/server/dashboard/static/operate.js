@@ -112,7 +112,13 @@ export function setUp(reconnect) {
   showKey();
   byId("key-form").addEventListener("submit", (event) => {
     event.preventDefault();
-    useKey(byId("key").value.trim());
+    const typed = byId("key").value.trim();
+    if (!/^[!-~]*$/.test(typed)) {
+      tell("This is no key: it contains a space or a letter that no key has. Copy all of it once more.", true);
+      byId("key").focus();
+      return;
+    }
+    useKey(typed);
     byId("key").value = "";
     showKey();
     isOnTrial = hasKey();

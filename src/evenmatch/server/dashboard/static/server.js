@@ -49,6 +49,20 @@ export async function call(method, path, body) {
   return { status: answer.status, body: value };
 }
 
+// A link carries no key: what it leads to is asked for with the key, and shown as text.
+export async function followLink(event) {
+  const link = event.target.closest("a[href^='/v1/'], a[href='/metrics']");
+  if (!link || !key()) return;
+  event.preventDefault();
+  const place = event.ctrlKey || event.metaKey ? "_blank" : "_self";
+  try {
+    const answer = await fetch(link.href, { headers: headers(), signal: AbortSignal.timeout(ANSWER_MOST) });
+    open(URL.createObjectURL(new Blob([await answer.text()], { type: "text/plain;charset=utf-8" })), place);
+  } catch {
+    open(link.href, place);
+  }
+}
+
 // EventSource cannot send a key, so the stream is read by hand.
 // `hear(name, value)` gets each event, `state(text, isGood)` how the connection does.
 // A server that is silent is told of, and asked anew when it is silent for longer.
