@@ -343,6 +343,41 @@ def test_export_joins_all_shards_on_one_clock(
     assert [row["at"] for row in csv.DictReader(alone.read_text().splitlines())] == ["1.0", "3.0"]
 
 
+def test_tickets_with_the_same_id_are_all_exported(tmp_path: Path) -> None:
+    """GameLift's callers choose ids; the server takes one again when it has forgotten the first."""
+    duel = Queue("duel", Format((1, 1)), policy="greedy", wait_max=60.0)
+    folder, out = tmp_path / "data", tmp_path / "t.csv"
+
+    def ticket(at: float, player: str, name: str) -> Enqueue:
+        return Enqueue(at, (NewTicket((Player(player),), ("duel",), id=name),))
+
+    for shard in ("s0", "s0.casual"):
+        engine = Engine(lambda each: parse_policy(each.policy), shard=shard)
+        given: list[Input] = [Configure(0.0, (duel,), 1), ticket(1.0, "ann", "aws:order-7")]
+        given += [ticket(200.0 * n, f"p{n}", f"aws:w-{n}") for n in range(1, 30)]
+        given += [ticket(6_000.0, "dee", "aws:order-7"), Cancel(6_009.0, "aws:order-7", "player")]
+        given += [ticket(9_999.0 + n, f"q{n}", f"aws:w-{n}") for n in (1, 2)]
+        records: list[Record] = []
+        for each in given:
+            while engine.next_wakeup < each.now:
+                records.append(engine.step(Advance(engine.next_wakeup)))
+            records.append(engine.step(each))
+        write_shard(folder, shard, [each for each in records if each.sequence], 1_000.0)
+    assert main(["export", str(folder), "--out", str(out)]) == 0
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    orders = [row for row in rows if row["ticket"].startswith("aws:order-7")]
+    assert len(rows) == len({row["ticket"] for row in rows}) == 66
+    assert [float(row["at"]) for row in rows] == sorted(float(row["at"]) for row in rows)
+    names = ["aws:order-7", *(f"aws:order-7~{number}" for number in (2, 3, 4))]
+    assert {row["ticket"] for row in orders} == set(names)
+    assert [(row["player"], row["leaves_at"]) for row in orders[:2]] == [("ann", "")] * 2
+    assert [(row["player"], row["leaves_at"]) for row in orders[2:]] == [("dee", "6009.0")] * 2
+    players = {row["ticket"]: row["player"] for row in rows}
+    matches = map(json.loads, (tmp_path / "t.matches.jsonl").read_text().splitlines())
+    seated = [[players[each] for each in match["tickets"]] for match in matches]
+    assert seated == [["q1", "q2"]] * 2
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -6,7 +6,7 @@ Only what is still kept can be exported; the server may run meanwhile.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,10 @@ Row = dict[str, Any]
 
 
 class ExportedTicket(msgspec.Struct):
-    """A ticket that was accepted, and when it left by itself, if it did."""
+    """A ticket that was accepted, and when it left by itself, if it did.
+
+    A server takes the id of a ticket that it has forgotten again; here each ticket has its own.
+    """
 
     id: str
     at: float
@@ -62,6 +65,7 @@ class Trace(msgspec.Struct):
         queues: The last ones.
         shards: Which ones were read.
         birth: Unix time at which the clock of the instants began; infinite if nothing is kept.
+        renamed: Ids that several tickets had, and the ones that the newest of these has here.
     """
 
     arrived: dict[str, ExportedTicket] = {}
@@ -69,6 +73,7 @@ class Trace(msgspec.Struct):
     queues: tuple[Queue, ...] = ()
     shards: tuple[str, ...] = ()
     birth: float = math.inf
+    renamed: dict[str, str] = {}
 
 
 def read_trace(data: Path, shard: str | None, say: Callable[[int, int], None]) -> Trace:
@@ -99,7 +104,7 @@ def read_trace(data: Path, shard: str | None, say: Callable[[int, int], None]) -
             if (state := newest_snapshot(connection, name)) is not None:
                 trace.queues = tuple(decode_snapshot(state).tables.queues.values())
             for entry in kept_entries(connection, name, last):
-                _take(trace, entry)
+                _take(trace, entry, traces)
                 _check_size(before + len(trace.arrived))
                 done += 1
                 say(done, total)
@@ -144,7 +149,8 @@ def _joined_traces(traces: Sequence[Trace]) -> Trace:
     )
 
 
-def _take(trace: Trace, entry: Entry) -> None:
+def _take(trace: Trace, entry: Entry, others: Sequence[Trace] = ()) -> None:
+    """Add a record to a trace; its tickets get ids that no ticket of the others has either."""
     input_, events = entry.record.input, entry.record.events
     if trace.birth == math.inf:
         trace.birth = entry.wall - input_.now
@@ -153,16 +159,44 @@ def _take(trace: Trace, entry: Entry) -> None:
     for event in events:
         if isinstance(event, Accepted) and isinstance(input_, Enqueue):
             new = accepted_ticket(input_.tickets[event.item], event)
-            trace.arrived[event.ticket] = ExportedTicket(event.ticket, input_.now, new)
+            name = _unused(event.ticket, (trace, *others))
+            if name != event.ticket:
+                trace.renamed[event.ticket] = name
+            trace.arrived[name] = ExportedTicket(name, input_.now, new)
         elif isinstance(event, Cancelled):
-            ticket = trace.arrived.get(event.ticket)
+            ticket = trace.arrived.get(trace.renamed.get(event.ticket, event.ticket))
             if ticket is not None:
                 ticket.leaves_at = input_.now
         elif isinstance(event, Matched):
-            trace.matches[event.match.id] = event.match
+            trace.matches[event.match.id] = _with_names(event.match, trace.renamed)
         elif isinstance(event, Voided):
             for match_id in (event.match, *event.fills):
                 trace.matches.pop(match_id, None)
+
+
+def _unused(ticket_id: str, traces: Sequence[Trace]) -> str:
+    """Return the id if no ticket has it yet, else the id with the next number."""
+    name, number = ticket_id, 1
+    while any(name in trace.arrived for trace in traces):
+        number += 1
+        name = f"{ticket_id}~{number}"
+    return name
+
+
+def _with_names(match: Match, renamed: Mapping[str, str]) -> Match:
+    """Return a match whose tickets have the ids that they have in the trace."""
+    if renamed.keys().isdisjoint(match.tickets):
+        return match
+
+    def names(ids: Iterable[str]) -> tuple[str, ...]:
+        return tuple([renamed.get(each, each) for each in ids])
+
+    return msgspec.structs.replace(
+        match,
+        tickets=names(match.tickets),
+        teams=tuple(map(names, match.teams)),
+        off_side=None if match.off_side is None else names(match.off_side),
+    )
 
 
 def anonymised(trace: Trace) -> Trace:
