@@ -67,7 +67,7 @@ class ShadowEngine:
             ShadowDropped: The shadow cannot go on.
         """
         input_ = _translated(record)
-        self._catch_up(record.input.now)
+        self._catch_up(record.input)
         if input_ is not None:
             self._step(input_)
         faults = self.engine.faults
@@ -76,8 +76,10 @@ class ShadowEngine:
         if len(self.engine.tables.waiting) > WAITING_MAX:
             raise ShadowDropped(f"more than {WAITING_MAX:,} tickets wait in it")
 
-    def _catch_up(self, now: float) -> None:
-        while (at := self.engine.next_wakeup) < now:
+    def _catch_up(self, input_: Input) -> None:
+        """Fire the timers due before a live input; those of its own instant if it is `Advance`."""
+        now, is_advance = input_.now, isinstance(input_, Advance)
+        while (at := self.engine.next_wakeup) < now or (is_advance and at == now):
             self._step(Advance(at))
 
     def _step(self, input_: Input) -> None:
