@@ -6,7 +6,7 @@ import json
 import os
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -210,6 +210,61 @@ def test_ratings_of_an_anonymised_trace_are_shared_and_it_is_told_how_many_are_n
     # Without rounding, nearly every rating would occur once.
     assert alone < 100
     assert all(float(rating) % 5.0 == 0.0 for rating in ratings)
+
+
+def write_duels(folder: Path, rule: Rule, values: Sequence[Value]) -> int:
+    """Write the journal of a queue with one rule; return how many matches it has.
+
+    Player number 1 has the id `1`, and so on.
+    """
+    engine = Engine(lambda each: parse_policy(each.policy))
+    queue = Queue("duel", Format((1, 1)), rules=(rule,), policy="greedy", wait_max=60.0)
+    records = [engine.step(Configure(0.0, (queue,), 1))]
+    for number, value in enumerate(values, 1):
+        player = Player(str(number), attributes={rule.attribute: value})
+        arrived = Enqueue(float(number), (NewTicket((player,), ("duel",)),))
+        records.append(engine.step(arrived))
+    write_shard(folder, "s0", records, 1_000.0)
+    return len(engine.tables.matches)
+
+
+def matches_of(tmp_path: Path, rule: Rule, out: Path) -> int:
+    """Return how many matches a simulation of exported arrivals makes."""
+    config = tmp_path / "duel.toml"
+    config.write_text(
+        'until = 60.0\n[[queue]]\nname = "duel"\npolicy = "greedy"\nwait_max = 60.0\n'
+        f'rules = [{{kind = "{rule.kind}", attribute = "{rule.attribute}"}}]\n'
+    )
+    return len(played(config, out).matches)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+@pytest.mark.parametrize(
+    ("rule", "values", "matches"),
+    [
+        ("same", ["1.10", "1.1"], 0),
+        ("same", ["007", "7"], 0),
+        ("same", ["007", "7", "007"], 1),
+        ("same", ["nan", "nan"], 1),
+        ("same", ["Infinity", "x", "Infinity"], 1),
+        ("same", ["7", "%37"], 0),
+        ("same", ["7", 7.0], 0),
+        ("avoid", [("02",), ()], 1),
+        ("avoid", [("2",), ()], 0),
+        ("avoid", ["2", ()], 0),
+        ("overlap", ["7", ("7", "8")], 1),
+        ("overlap", [("1e", "5"), ("1e5",)], 0),
+        ("overlap", [("1e", "5"), ("5",)], 1),
+        ("overlap", [("nan",), ("nan",)], 1),
+    ],
+)
+def test_texts_like_numbers_stay_texts(
+    tmp_path: Path, rule: str, values: list[Value], matches: int, kind: str
+) -> None:
+    compared, out = Rule(rule, "version"), tmp_path / f"t.{kind}"
+    assert write_duels(tmp_path / "data", compared, values) == matches
+    assert main(["export", str(tmp_path / "data"), "--out", str(out)]) == 0
+    assert matches_of(tmp_path, compared, out) == matches
 
 
 def test_no_cell_is_a_formula(tmp_path: Path) -> None:

@@ -6,13 +6,15 @@ Only what is still kept can be exported; the server may run meanwhile.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from evenmatch.criteria.base import Form
 from evenmatch.criteria.expansion import round_up
+from evenmatch.criteria.registry import form_of
 from evenmatch.engine.state.snapshot import decode_snapshot
 from evenmatch.engine.state.stored_ratings import accepted_ticket
 from evenmatch.errors import ConfigError
@@ -29,18 +31,21 @@ from evenmatch.lab.export.anonymise import Disguise, Rounding
 from evenmatch.model.events import Accepted, Cancelled, Matched, Voided
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.match import Match
-from evenmatch.model.queue import Queue
+from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.scenario import ARRIVALS_MAX
 from evenmatch.model.shards import FIRST
 from evenmatch.model.ticket import NewTicket, Value, attribute_of
+from evenmatch.simulation.arrivals.tables import number_of
 
 KEYS_MOST = 100
 """Most keys of a map that become columns; larger maps, such as players met, are left out."""
 COLUMNS_MOST = 900
 RESERVED = ("ticket", "at", "size", "player", "queues", "side", "roles", "leaves_at")
 RATING = ("rating", "rating_deviation")
-SEPARATORS = str.maketrans("|+", "__")
+SEPARATORS = str.maketrans({"|": "_", "+": "_", "%": "%25"})
 """`|` and `+` separate values in a cell, so inside one they become `_`."""
+LISTS = (Form.SETS, Form.NAMES, Form.SHARED)
+"""What compares sets takes a text for a set of one."""
 Row = dict[str, Any]
 
 
@@ -228,7 +233,11 @@ def columns_of(trace: Trace) -> dict[str, list[Any]]:
     Raises:
         ConfigError: There are more attributes than a file may have columns.
     """
-    rows = [_row(arrived) for arrived in trace.arrived.values()]
+    compared: list[Criterion | Rule] = []
+    for queue in trace.queues:
+        compared += [*queue.criteria, *queue.rules]
+    lists = {each.attribute for each in compared if form_of(each) in LISTS}
+    rows = [_row(arrived, lists) for arrived in trace.arrived.values()]
     small = _small_maps(rows)
     names = dict.fromkeys(
         name for row in rows for name in row if "." not in name or name.partition(".")[0] in small
@@ -243,7 +252,8 @@ def columns_of(trace: Trace) -> dict[str, list[Any]]:
     return {name: [row.get(name, empty.get(name, "")) for row in rows] for name in columns}
 
 
-def _row(arrived: ExportedTicket) -> Row:
+def _row(arrived: ExportedTicket, lists: Collection[str]) -> Row:
+    """Return the cells of a ticket by column; texts in `lists` become sets."""
     ticket = arrived.ticket
     row: Row = {
         "ticket": _word(arrived.id),
@@ -262,7 +272,10 @@ def _row(arrived: ExportedTicket) -> Row:
         row["rating_deviation"] = "|".join(deviations)
     names = dict.fromkeys([*ticket.attributes, *(n for p in ticket.players for n in p.attributes)])
     for name in names:
-        row |= _cells(name, [attribute_of(ticket, player, name) for player in ticket.players])
+        values = [attribute_of(ticket, player, name) for player in ticket.players]
+        if name in lists:
+            values = [(value,) if isinstance(value, str) else value for value in values]
+        row |= _cells(name, values)
     return row
 
 
@@ -277,8 +290,9 @@ def _cells(name: str, values: list[Value | None]) -> Iterator[tuple[str, str]] |
         return {
             f"{name}.{key}": _joined([_text(each.get(key)) for each in maps]) for key in keys if key
         }
-    texts = [_text(value) for value in values]
-    return {name: next(filter(None, texts), "") if name == "side" else _joined(texts)}
+    if name == "side":
+        return {name: next((value for value in values if isinstance(value, str)), "")}
+    return {name: _joined([_text(value) for value in values])}
 
 
 def _joined(texts: list[str]) -> str:
@@ -286,16 +300,46 @@ def _joined(texts: list[str]) -> str:
     return texts[0] if len(set(texts)) == 1 else "|".join(texts)
 
 
-def _text(value: object) -> str:
+def _text(value: Value | None) -> str:
+    """Return a value so that it is read as what it is: no text and no set becomes a number.
+
+    >>> _text("ann"), _text(1.5), _text("1.50"), _text("nan"), _text("50%")
+    ('ann', '1.5', '%31.50', '%6Ean', '50%25')
+    >>> _text(("ann", "bob")), _text(("7",)), _text(("1e", "5"))
+    ('ann+bob', '7+7', '1e+5+5')
+    """
     if value is None:
         return ""
+    if isinstance(value, str):
+        word = _word(value)
+        return f"{_escaped(word[0])}{word[1:]}" if _is_number(word) else word
     if isinstance(value, tuple):
-        return "+".join(_word(each) for each in value)
-    return _word(value) if isinstance(value, str) else repr(value)
+        words = [_word(each) for each in value]
+        cell = "+".join(words)
+        # A member that is named twice counts once.
+        return f"{cell}+{words[-1]}" if _is_number(cell) else cell
+    return repr(value)
+
+
+def _is_number(cell: str) -> bool:
+    """Return whether a cell would be read as a number, or refused as infinite or none."""
+    try:
+        return number_of(cell) is not None
+    except ValueError:
+        return True
 
 
 def _word(text: str) -> str:
     return text.translate(SEPARATORS).strip()
+
+
+def _escaped(character: str) -> str:
+    """Return a character as URLs write one that they cannot hold.
+
+    >>> _escaped("7"), _escaped(" ")
+    ('%37', '%20')
+    """
+    return "".join(f"%{byte:02X}" for byte in character.encode())
 
 
 def _small_maps(rows: list[Row]) -> set[str]:
