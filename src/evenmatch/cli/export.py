@@ -16,7 +16,7 @@ from evenmatch.cli.progress import progress
 from evenmatch.errors import ConfigError
 from evenmatch.journals.copying import as_path
 from evenmatch.lab.export.anonymise import alone
-from evenmatch.lab.export.export import Trace, anonymised, columns_of, read_trace
+from evenmatch.lab.export.export import KEYS_MOST, Trace, anonymised, columns_of, read_trace
 from evenmatch.server.runtime.process_setup import keep_files_private
 from evenmatch.simulation.arrivals.tables import write_parquet
 from evenmatch.simulation.history import match_row
@@ -72,16 +72,21 @@ def export(
     columns = columns_of(trace)
     keep_files_private()
     try:
-        _write(out, columns)
+        _write(out, columns.cells)
         with beside.open("w", encoding="utf-8") as file:
             for match in trace.matches.values():
                 file.write(json.dumps(match_row(match)) + "\n")
     except OSError as error:
         raise ConfigError(f"{error.filename} cannot be written: {error.strerror}") from error
     print(
-        f"{out} holds {len(trace.arrived):,} tickets in {len(columns)} columns, "
+        f"{out} holds {len(trace.arrived):,} tickets in {len(columns.cells)} columns, "
         f"{beside} {len(trace.matches):,} {'match' if len(trace.matches) == 1 else 'matches'}."
     )
+    if columns.renamed:
+        pairs = ", ".join(f"{name} is {column}" for name, column in columns.renamed.items())
+        print(f"Some attributes have other names in the file, which rules must use: {pairs}.")
+    if columns.left_out:
+        print(f"Maps with more than {KEYS_MOST} keys are left out: {', '.join(columns.left_out)}.")
     if len(trace.shards) > 1:
         print(f"They come from {len(trace.shards)} shards: {', '.join(trace.shards)}.")
     if anonymise:

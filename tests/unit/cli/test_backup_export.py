@@ -8,6 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from urllib.parse import unquote
 
 import msgspec
 import pytest
@@ -267,6 +268,56 @@ def test_texts_like_numbers_stay_texts(
     assert matches_of(tmp_path, compared, out) == matches
 
 
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+@pytest.mark.parametrize(
+    ("rule", "values", "matches"),
+    [
+        ("same", ["x|y", "x_y"], 0),
+        ("same", ["x|y", "x|y"], 1),
+        ("same", ["a+b", "a_b"], 0),
+        ("same", ["a+b", ("a", "b")], 0),
+        ("same", [" x", "x", "x ", "\n x", "\tx"], 0),
+        ("same", ["=x", "'=x"], 0),
+        ("same", ["%7C", "|"], 0),
+        ("same", ["", "%", "-"], 0),
+        ("same", ["", ""], 1),
+        ("overlap", [("a|b", "c"), ("a_b", "d")], 0),
+    ],
+)
+def test_different_texts_stay_different(
+    tmp_path: Path, rule: str, values: list[Value], matches: int, kind: str
+) -> None:
+    compared, out = Rule(rule, "version"), tmp_path / f"t.{kind}"
+    assert write_duels(tmp_path / "data", compared, values) == matches
+    assert main(["export", str(tmp_path / "data"), "--out", str(out)]) == 0
+    assert matches_of(tmp_path, compared, out) == matches
+
+
+@pytest.mark.parametrize(
+    ("attribute", "column"),
+    [("a.b", "a_b"), ("size", "size_"), ("player", "player_"), (" x", "_x"), ("=x", "_x")],
+)
+def test_attributes_that_no_column_can_be_named_after_get_other_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], attribute: str, column: str
+) -> None:
+    out = tmp_path / "t.csv"
+    assert write_duels(tmp_path / "data", Rule("avoid", attribute), [("2",), ()]) == 0
+    assert main(["export", str(tmp_path / "data"), "--out", str(out)]) == 0
+    assert f"rules must use: {attribute} is {column}.\n" in capsys.readouterr().out
+    assert matches_of(tmp_path, Rule("avoid", column), out) == 0
+
+
+def test_a_map_with_too_many_keys_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "t.csv"
+    pings: list[Value] = [{f"{of}{number}": 10.0 for number in range(60)} for of in "ab"]
+    assert write_duels(tmp_path / "data", Rule("same", "pings"), pings) == 0
+    assert main(["export", str(tmp_path / "data"), "--out", str(out)]) == 0
+    assert "Maps with more than 100 keys are left out: pings.\n" in capsys.readouterr().out
+    assert "pings" not in out.read_text()
+
+
 def test_no_cell_is_a_formula(tmp_path: Path) -> None:
     ids = ("=cmd|' /C calc'!A0", "@SUM(A1)", "+1+cmd", "-x", "ann")
     journal = tmp_path / "data"
@@ -284,7 +335,8 @@ def test_no_cell_is_a_formula(tmp_path: Path) -> None:
     assert main(["export", str(journal), "--out", str(tmp_path / "t.csv")]) == 0
     with (tmp_path / "t.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [row["player"][:1] for row in rows] == ["'", "'", "_", "'", "a"]
+    assert [row["player"][:3] for row in rows] == ["%3D", "%40", "%2B", "%2D", "ann"]
+    assert [unquote(row["player"]) for row in rows] == list(ids)
     assert {row["rating"] for row in rows} == {"-5.5"}
 
 

@@ -6,7 +6,8 @@ Only what is still kept can be exported; the server may run meanwhile.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +43,10 @@ KEYS_MOST = 100
 COLUMNS_MOST = 900
 RESERVED = ("ticket", "at", "size", "player", "queues", "side", "roles", "leaves_at")
 RATING = ("rating", "rating_deviation")
-SEPARATORS = str.maketrans({"|": "_", "+": "_", "%": "%25"})
-"""`|` and `+` separate values in a cell, so inside one they become `_`."""
+IN_WORDS = re.compile(r"[|+%]|\A[=@-]|\A\s|\s\Z")
+"""What a cell cannot hold inside a word: separators, blanks at its ends, the start of a formula."""
+IN_NAMES = re.compile(r"\.|\A[=@+-]|\A\s|\s\Z")
+"""What the name of a column cannot hold; a point is for the keys of maps."""
 LISTS = (Form.SETS, Form.NAMES, Form.SHARED)
 """What compares sets takes a text for a set of one."""
 Row = dict[str, Any]
@@ -79,6 +82,20 @@ class Trace(msgspec.Struct):
     shards: tuple[str, ...] = ()
     birth: float = math.inf
     renamed: dict[str, str] = {}
+
+
+class Columns(msgspec.Struct):
+    """The columns of an arrivals file.
+
+    Args:
+        cells: Those of each column, by its name; all have the same number.
+        renamed: Attributes whose names no column can have, and the columns that hold them.
+        left_out: Maps with too many keys.
+    """
+
+    cells: dict[str, list[Any]]
+    renamed: dict[str, str]
+    left_out: list[str]
 
 
 def read_trace(data: Path, shard: str | None, say: Callable[[int, int], None]) -> Trace:
@@ -227,7 +244,7 @@ def anonymised(trace: Trace) -> Trace:
     )
 
 
-def columns_of(trace: Trace) -> dict[str, list[Any]]:
+def columns_of(trace: Trace) -> Columns:
     """Return the columns of an arrivals file: reserved ones, then one for each attribute.
 
     Raises:
@@ -237,10 +254,15 @@ def columns_of(trace: Trace) -> dict[str, list[Any]]:
     for queue in trace.queues:
         compared += [*queue.criteria, *queue.rules]
     lists = {each.attribute for each in compared if form_of(each) in LISTS}
-    rows = [_row(arrived, lists) for arrived in trace.arrived.values()]
-    small = _small_maps(rows)
+    tickets = [arrived.ticket for arrived in trace.arrived.values()]
+    renamed = _renamed(dict.fromkeys(name for ticket in tickets for name in _attributes(ticket)))
+    rows = [_row(arrived, lists, renamed) for arrived in trace.arrived.values()]
+    large = _large_maps(rows)
     names = dict.fromkeys(
-        name for row in rows for name in row if "." not in name or name.partition(".")[0] in small
+        name
+        for row in rows
+        for name in row
+        if "." not in name or name.partition(".")[0] not in large
     )
     columns = [*RESERVED, *(name for name in RATING if name in names)]
     columns += [name for name in names if name not in columns]
@@ -249,10 +271,38 @@ def columns_of(trace: Trace) -> dict[str, list[Any]]:
             f"the tickets have {len(columns):,} attributes, a file may have {COLUMNS_MOST}"
         )
     empty: dict[str, Any] = {"leaves_at": None}
-    return {name: [row.get(name, empty.get(name, "")) for row in rows] for name in columns}
+    cells = {name: [row.get(name, empty.get(name, "")) for row in rows] for name in columns}
+    return Columns(cells, renamed, large)
 
 
-def _row(arrived: ExportedTicket, lists: Collection[str]) -> Row:
+def _attributes(ticket: NewTicket) -> Iterable[str]:
+    """Return the names of a ticket's attributes, each once."""
+    own = (name for player in ticket.players for name in player.attributes)
+    return dict.fromkeys([*ticket.attributes, *own])
+
+
+def _renamed(names: Collection[str]) -> dict[str, str]:
+    """Return the columns of the attributes that cannot have one of their own name.
+
+    >>> _renamed(["elo", "a_b", "a.b", "size", "=x"])
+    {'a.b': 'a_b_', 'size': 'size_', '=x': '_x'}
+    """
+    free = [name for name in names if name == "side" or name not in RESERVED]
+    kept = {name for name in free if not IN_NAMES.search(name)}
+    taken = {*RESERVED, *RATING, *kept}
+    renamed = {}
+    for name in names:
+        if name in kept:
+            continue
+        column = IN_NAMES.sub("_", name)
+        while column in taken:
+            column += "_"
+        renamed[name] = column
+        taken.add(column)
+    return renamed
+
+
+def _row(arrived: ExportedTicket, lists: Collection[str], renamed: Mapping[str, str]) -> Row:
     """Return the cells of a ticket by column; texts in `lists` become sets."""
     ticket = arrived.ticket
     row: Row = {
@@ -270,25 +320,21 @@ def _row(arrived: ExportedTicket, lists: Collection[str]) -> Row:
         row["rating"] = "|".join("" if each is None else repr(each.mean) for each in ratings)
         deviations = ["" if each is None else repr(each.deviation) for each in ratings]
         row["rating_deviation"] = "|".join(deviations)
-    names = dict.fromkeys([*ticket.attributes, *(n for p in ticket.players for n in p.attributes)])
-    for name in names:
+    for name in _attributes(ticket):
         values = [attribute_of(ticket, player, name) for player in ticket.players]
         if name in lists:
             values = [(value,) if isinstance(value, str) else value for value in values]
-        row |= _cells(name, values)
+        row |= _cells(renamed.get(name, name), values)
     return row
 
 
-def _cells(name: str, values: list[Value | None]) -> Iterator[tuple[str, str]] | Row:
+def _cells(name: str, values: list[Value | None]) -> Row:
     """Return the cells of an attribute: one column, or one for each key of a map."""
-    name = "side" if name == "side" else name.replace(".", "_")
-    if name in RESERVED and name != "side":
-        return {}
     if any(isinstance(value, dict) for value in values):
         maps = [value if isinstance(value, dict) else {} for value in values]
         keys = dict.fromkeys(key for each in maps for key in each)
         return {
-            f"{name}.{key}": _joined([_text(each.get(key)) for each in maps]) for key in keys if key
+            f"{name}.{_word(key)}": _joined([_text(each.get(key)) for each in maps]) for key in keys
         }
     if name == "side":
         return {name: next((value for value in values if isinstance(value, str)), "")}
@@ -302,6 +348,8 @@ def _joined(texts: list[str]) -> str:
 
 def _text(value: Value | None) -> str:
     """Return a value so that it is read as what it is: no text and no set becomes a number.
+
+    `urllib.parse.unquote` returns the text of a cell, but for the empty one.
 
     >>> _text("ann"), _text(1.5), _text("1.50"), _text("nan"), _text("50%")
     ('ann', '1.5', '%31.50', '%6Ean', '50%25')
@@ -330,7 +378,12 @@ def _is_number(cell: str) -> bool:
 
 
 def _word(text: str) -> str:
-    return text.translate(SEPARATORS).strip()
+    """Return a text as a part of a cell: different ones stay different.
+
+    >>> _word("x|y"), _word(" a b"), _word("-x"), _word("100%"), _word("")
+    ('x%7Cy', '%20a b', '%2Dx', '100%25', '%')
+    """
+    return IN_WORDS.sub(lambda found: _escaped(found[0]), text) or "%"
 
 
 def _escaped(character: str) -> str:
@@ -342,11 +395,11 @@ def _escaped(character: str) -> str:
     return "".join(f"%{byte:02X}" for byte in character.encode())
 
 
-def _small_maps(rows: list[Row]) -> set[str]:
-    """Return the maps with few keys: of regions, not of players."""
+def _large_maps(rows: list[Row]) -> list[str]:
+    """Return the maps with many keys: of players, not of regions."""
     keys: dict[str, set[str]] = {}
     for row in rows:
         for name in row:
             if "." in name:
                 keys.setdefault(name.partition(".")[0], set()).add(name)
-    return {name for name, found in keys.items() if len(found) <= KEYS_MOST}
+    return [name for name, found in keys.items() if len(found) > KEYS_MOST]
