@@ -31,7 +31,7 @@ from evenmatch.lab.replay.timeline import (
 )
 from evenmatch.model.events import Event
 from evenmatch.model.inputs import Advance, Input
-from evenmatch.model.shards import FIRST, shard_of
+from evenmatch.model.shards import FIRST, is_shard_name, shard_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 STEPS = 100
 ID = re.compile(r".+-m?\d+", re.ASCII)
-"""An id of a match or ticket; it begins with its shard."""
+"""An id that a shard gave to a match or ticket; it begins with the shard."""
 STORIES = {"match": match_story, "ticket": ticket_story, "player": player_story}
 
 
@@ -109,11 +109,12 @@ def _shards_to_read(path: Path, shard: str | None, name: str | None) -> list[str
         return [shard]
     # A journal without any shard is refused where the first one is opened.
     known = shards_at(path) or [FIRST]
-    if name is None:
-        return known
-    if ID.fullmatch(name):
-        return [shard_of(name)]
-    return [FIRST if FIRST in known else known[0]]
+    if name is not None and ID.fullmatch(name):
+        prefix = shard_of(name)
+        if prefix in known or is_shard_name(prefix):
+            return [prefix]
+    # Callers of GameLift's API choose the ids of their tickets.
+    return known
 
 
 def _redecide(path: Path, shards: list[str], *, is_json: bool) -> int:

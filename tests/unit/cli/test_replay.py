@@ -337,6 +337,24 @@ def test_id_of_a_match_or_ticket_says_its_shard(
     assert "give its id, such as s0-m12" in told(capsys, shards, "--match", "m1", code=2)
 
 
+def test_id_that_a_caller_chose_is_looked_for_in_all_shards(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    casual = msgspec.structs.replace(DUEL, name="arena", group="casual", accept=None)
+    world = Played(shard="s0.casual").hand_in(Configure(0.0, (casual,)))
+    for now, name, ticket_id in ((1.0, "ada", "aws:order-7"), (2.0, "gus", "aws:friday")):
+        ticket = new_ticket(name, 1500.0, queues=("arena",))
+        world.hand_in(Enqueue(now, (msgspec.structs.replace(ticket, id=ticket_id),)))
+    world.write(data)
+    assert "ticket aws:order-7 of ada" in told(capsys, data, "--ticket", "aws:order-7")
+    assert "ticket aws:friday of gus" in told(capsys, data, "--ticket", "aws:friday")
+    found = as_json(capsys, data, "--ticket", "aws:order-7")
+    assert [each["shard"] for each in found["shards"]] == ["s0.casual"]
+    error = told(capsys, data, "--ticket", "aws:order-8", code=2)
+    assert "no ticket 'aws:order-8' in records 1 to 11 of shard s0:" in error
+    assert "of shard s0.casual:" in error
+
+
 def test_player_is_looked_for_in_all_shards(
     shards: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
