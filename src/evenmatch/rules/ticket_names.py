@@ -1,7 +1,7 @@
 """Attributes of other matchmakers whose names mean something else in our tickets.
 
 A ticket's `latency` is its map of latencies, its `side` a team that it asks for; recordings have
-columns such as `at` and `size`, and `a.b` there is the key b of a map a. So tickets have these
+columns such as `at` and `size`, and a dot there parts a map from its key. So tickets have these
 attributes under other names, and each of those leads back to the one that was declared.
 """
 

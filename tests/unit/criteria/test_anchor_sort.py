@@ -42,18 +42,18 @@ LIKED = Sort(order="high", key="max")
 def test_key_is_that_of_who_has_waited_longest() -> None:
     hill, lake = party(1, SETS), party(2, {"hill": 0.0, "lake": 100.0})
     # The first likes the hill best, which the other gives 0; the other way round it gives 10.
-    assert cost(LIKED, hill, lake) == 0.5
+    assert cost(LIKED, hill, lake) == 0.9
     other = msgspec.structs.replace(lake, enqueued_at=0.0)
-    assert cost(LIKED, hill, other) == pytest.approx(50 / 110)
+    assert cost(LIKED, hill, other) == pytest.approx(90 / 110)
 
 
 def test_least_value_names_the_key_too() -> None:
     least = Sort(order="high", key="min")
-    assert cost(least, party(1, SETS), party(2, {"hill": 0.0, "lake": 100.0})) == 0.25
+    assert cost(least, party(1, SETS), party(2, {"hill": 0.0, "lake": 100.0})) == 0.45
 
 
 @pytest.mark.parametrize(
-    ("order", "expected"), [("high", 0.4), ("low", 0.6), ("near", 75 / 175), ("far", 100 / 175)]
+    ("order", "expected"), [("high", 0.72), ("low", 0.28), ("near", 75 / 175), ("far", 100 / 175)]
 )
 def test_order_says_whose_value_is_best(order: str, expected: float) -> None:
     sort = msgspec.convert({"order": order, "key": "max"}, Sort)
@@ -88,7 +88,7 @@ def test_of_equal_keys_the_first_by_name_counts() -> None:
 
 
 def test_number_is_compared_without_a_key() -> None:
-    assert cost(Sort(order="high"), party(1, 7.0), party(2, 300.0)) == 0.125
+    assert cost(Sort(order="high"), party(1, 7.0), party(2, 300.0)) == 0.225
 
 
 @pytest.mark.parametrize("order", ["low", "high"])

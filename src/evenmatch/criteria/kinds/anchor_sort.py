@@ -14,14 +14,18 @@ from evenmatch.criteria.condition.facts import exact, is_of_kind, merge_numbers
 from evenmatch.model.queue import Criterion, Queue, Rule, Sort
 from evenmatch.model.ticket import Ticket, attribute_of
 
+BELOW = 0.1
+"""Share of the costs that is left to values below 0: they are rare, and must keep their order."""
+
 
 class AnchorSort(Comparison):
     """The mean cost of all players outside the anchor's party, by the anchor's order.
 
     It is stated by values, not by keys of a file: rule sets of other matchmakers are read into it.
-    A distance d costs d / (d + knee) if near is best, and the rest of 1 if far is. A value x, which
-    may be below 0, costs (1 + x / (|x| + knee)) / 2 if little is best, and the rest of 1 if much
-    is. A player without a value costs 1.
+    A distance d costs d / (d + knee) if near is best, and the rest of 1 if far is. A value x of 0 or
+    more costs b + (1 - b) x / (x + knee) if little is best, with b = `BELOW`, and one below 0 costs
+    b knee / (|x| + knee); if much is best, each costs the rest of 1. A player without a value costs
+    1.
     """
 
     form = Form.ANCHOR
@@ -54,7 +58,8 @@ class AnchorSort(Comparison):
             gap = abs(value - own)
             return (gap if order == "near" else self._knee) / (gap + self._knee)
         # As a quotient the small share keeps the order of large numbers, which a difference loses.
-        small = self._knee / (abs(value) + self._knee) / 2.0
+        share = self._knee / (abs(value) + self._knee)
+        small = share * (BELOW if value < 0.0 else 1.0 - BELOW)
         return small if (value < 0.0) is (order == "low") else 1.0 - small
 
 
