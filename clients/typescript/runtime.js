@@ -134,8 +134,9 @@ export class Connection {
       let wait = 0;
       const limit = new Limit(signal);
       try {
-        const headers = { ...this.headers(), accept: "text/event-stream" };
-        if (last) headers["last-event-id"] = last;
+        // Made here, so that a token that no header can say is no lost connection.
+        const headers = new Headers({ ...this.headers(), accept: "text/event-stream" });
+        if (last) headers.set("last-event-id", last);
         limit.begin(this.timeout);
         const answer = await fetch(this.url + path, { headers, signal: limit.signal }).catch(lost);
         if (answer.status === 204) return;

@@ -251,6 +251,13 @@ console.log(told.join(" "));
 """
 
 
+STRANGE_TOKEN = """
+const { Connection } = await import(process.argv.at(-1));
+const server = new Connection("http://127.0.0.1:9", { token: "two\\nlines", chance: () => 0 });
+await server.events("/events").next().catch((error) => console.log(error.name));
+"""
+
+
 CUT_OFF = """
 const { Connection } = await import(process.argv.at(-1));
 const told = [];
@@ -485,6 +492,10 @@ def test_pages_that_are_not_secure_have_keys_too() -> None:
     first, second = said_by(INSECURE_PAGE).split()
     assert first != second
     assert re.fullmatch("[0-9a-f]{32}", first)
+
+
+def test_token_that_cannot_be_sent_ends_events_with_an_error() -> None:
+    assert said_by(STRANGE_TOKEN).strip() == "TypeError"
 
 
 def test_stream_whose_token_is_valid_no_more_ends_with_a_sentence() -> None:

@@ -335,8 +335,9 @@ def test_token_goes_with_each_request_and_nonsense_is_refused() -> None:
 
     play(script, scene, token="em_secret")
     assert b"\r\nAuthorization: Bearer em_secret\r\n" in script.asked[0]
-    with pytest.raises(ConfigError, match="printable"):
-        AsyncClient("http://127.0.0.1:1", token="a\r\nX-Evil: 1")
+    for strange in ("a\r\nX-Evil: 1", "em_secret ", " em_secret", "em_secret\n", "", "clé"):
+        with pytest.raises(ConfigError, match="a token is printable ASCII text without blanks"):
+            AsyncClient("http://127.0.0.1:1", token=strange)
 
 
 def test_pauses_double_up_to_a_limit_and_are_drawn() -> None:

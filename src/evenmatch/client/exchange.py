@@ -167,8 +167,11 @@ class Exchange:
         chance: Chance | None = None,
     ) -> None:
         self._host, port, self._prefix, is_tls = _address_of(url)
-        if token is not None and not (token.isascii() and token.isprintable()):
-            raise ConfigError("a token is printable ASCII text; give it as the server made it")
+        if token is not None and not _is_token(token):
+            raise ConfigError(
+                "a token is printable ASCII text without blanks around it; give it as it was made, "
+                "or None"
+            )
         self.url = url.rstrip("/")
         self.timeout = timeout
         self.retry = retry or Retry()
@@ -310,6 +313,11 @@ class Exchange:
                 return connection
             connection.close()
         return await self.connect()
+
+
+def _is_token(text: str) -> bool:
+    """Return whether a header can say this token as it is."""
+    return text.isascii() and text.isprintable() and text == text.strip() != ""
 
 
 def _is_repeated(request: Request, answer: HttpResponse) -> bool:
