@@ -24,6 +24,7 @@ from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.greedy import Greedy
 from evenmatch.server.http.app import App
 from evenmatch.server.http.responses import Message
+from evenmatch.server.operations import versions
 from evenmatch.server.operations.versions import changeable
 from evenmatch.server.runtime.clock import Clock
 from evenmatch.server.runtime.logs import log
@@ -681,6 +682,31 @@ def test_copy_of_the_journal_alone_does_not_undo_a_change_silently(tmp_path: Pat
         assert policies(parts)[0] == "window:limit=100"
         await parts.runtime.stop()
         parts = await started(plan_of(CONFIG, tmp_path), journal.reopen())
+        assert policies(parts)[0] == "window:limit=100"
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_change_that_this_version_cannot_use_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene() -> None:
+        journal = MemoryJournal()
+        parts = await started(plan_of(CONFIG, tmp_path), journal)
+        assert (await call(parts, "PUT", "/v1/config", WIDER))[0] == 200
+        await parts.runtime.stop()
+
+        def refuse(*_: object) -> None:
+            raise ConfigError("queue[0].policy is too old")
+
+        plans = [plan_of(CONFIG, tmp_path), plan_of(CONFIG, tmp_path, "file")]
+        monkeypatch.setattr(versions, "server_of", refuse)
+        sentence = r"2\.json, which PUT /v1/config brought .*is too old\): go back .*--config-from"
+        journal = journal.reopen()
+        with pytest.raises(ConfigError, match=sentence):
+            await started(plans[0], journal)
+        parts = await started(plans[1], journal.reopen())
         assert policies(parts)[0] == "window:limit=100"
         await parts.runtime.stop()
 

@@ -284,7 +284,14 @@ async def plan_in_force(plan: ShardPlan, versions: Versions, tables: Tables) -> 
             )
         # The choice is made once: the next start knows the file as it is now.
         await versions.write(msgspec.structs.replace(stored, base=base))
-    queues, _, seed = await asyncio.to_thread(server_of, stored.config, plan.folder)
+    try:
+        queues, _, seed = await asyncio.to_thread(server_of, stored.config, plan.folder)
+    except ConfigError as error:
+        raise ConfigError(
+            f"{where}, which {stored.by} brought into force, cannot be used by this version "
+            f"({error}): go back to the version that took it, or start with --config-from file, "
+            f"which undoes the change"
+        ) from None
     log.warning(
         "configuration_of_the_data_is_used",
         version=version,
