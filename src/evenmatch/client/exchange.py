@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from evenmatch.errors import ConfigError, MatchmakingError, Paused
-from evenmatch.wire.http1 import Connection, Headers, HttpResponse
+from evenmatch.wire.http1 import Connection, Headers, HttpResponse, authority_of
 from evenmatch.wire.tickets import Problem
 
 RESUME_SECONDS = 1.0
@@ -179,8 +179,8 @@ class Exchange:
         self.token = token
         self.tls = (tls or ssl.create_default_context()) if is_tls else None
         # As in a URL: a host header that has an IPv6 address without brackets means another host.
-        self._authority = f"[{self._host}]" if ":" in self._host else self._host
         self._port = port or (HTTPS_PORT if is_tls else 80)
+        self._authority = authority_of(self._host, self._port)
         self._idle: list[Connection] = []
         # Long polls have places of their own: they would keep an answer to a ready-check waiting.
         self._connections_max = connections_max
@@ -246,7 +246,7 @@ class Exchange:
         Raises:
             ConfigError: A header could not go out as it is, or would begin another one.
         """
-        headers = {"Host": f"{self._authority}:{self._port}"}
+        headers = {"Host": self._authority}
         if request.body:
             headers["Content-Type"] = "application/json"
         if request.body or request.method in ("POST", "PUT", "PATCH"):

@@ -29,6 +29,15 @@ class HttpResponse(msgspec.Struct, frozen=True):
     body: bytes
 
 
+def authority_of(host: str, port: int) -> str:
+    """Return a host and its port as in a URL, where an IPv6 address stands in brackets.
+
+    >>> authority_of("127.0.0.1", 80), authority_of("::1", 80)
+    ('127.0.0.1:80', '[::1]:80')
+    """
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def request_of(method: str, target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> Request:
     """Return a request whose bytes came from elsewhere, each header with a line of its own.
 

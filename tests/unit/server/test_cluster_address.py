@@ -12,7 +12,7 @@ from evenmatch.errors import JournalUnavailable, StaleOwner
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.server.cluster.node import Node
 from evenmatch.server.cluster.own_address import CHECK_EVERY, CHECKS
-from evenmatch.server.cluster.peer_calls import PeerAnswer
+from evenmatch.server.cluster.peer_calls import PeerAnswer, answer_of_node
 from evenmatch.server.http.responses import encode, send_body
 from tests.unit.server.test_cluster import take
 from tests.unit.server.test_cluster_nodes import IDENTITY, asked, node, status_of, with_node
@@ -276,3 +276,26 @@ def test_request_whose_shard_comes_here_while_its_body_is_read_is_answered_here(
         games.gate = SimpleNamespace(look=lambda: None)
 
     with_node(scene)
+
+
+@pytest.mark.parametrize(("host", "shown"), [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")])
+def test_a_node_is_asked_by_the_name_of_its_place(host: str, shown: str) -> None:
+    heard: list[str] = []
+
+    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append((await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower())
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
+        writer.close()
+
+    async def scene() -> tuple[PeerAnswer | None, int]:
+        server = await asyncio.start_server(hear, host, 0)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            return await answer_of_node((host, port), "GET", "/v1/cluster", b"signed"), port
+
+    try:
+        answer, port = asyncio.run(scene())
+    except OSError as error:
+        pytest.skip(f"this machine has no {host}: {error}")
+    assert answer == PeerAnswer(200, b"{}")
+    assert f"host: {shown}:{port}\r\n" in heard[0]

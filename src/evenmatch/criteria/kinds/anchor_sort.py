@@ -22,8 +22,8 @@ class AnchorSort(Comparison):
     """The mean cost of all players outside the anchor's party, by the anchor's order.
 
     It is stated by values, not by keys of a file: rule sets of other matchmakers are read into it.
-    A distance d costs d / (d + knee) if near is best, and the rest of 1 if far is. A value x of 0 or
-    more costs b + (1 - b) x / (x + knee) if little is best, with b = `BELOW`, and one below 0 costs
+    A distance d costs d / (d + knee) if near is best, and the rest of 1 if far is. A value x from 0
+    on costs b + (1 - b) x / (x + knee) if little is best, with b = `BELOW`, and one below 0 costs
     b knee / (|x| + knee); if much is best, each costs the rest of 1. A player without a value costs
     1.
     """

@@ -25,7 +25,7 @@ from evenmatch.server.http.responses import (
     Send,
 )
 from evenmatch.server.http.ticket_routes import WAIT_MAX
-from evenmatch.wire.http1 import Connection, Request, request_of
+from evenmatch.wire.http1 import Connection, Request, authority_of, request_of
 
 FORWARDED = b"evenmatch-forwarded"
 OWNER = b"evenmatch-owner"
@@ -72,7 +72,7 @@ class Peer:
 
     def __init__(self, host: str, port: int, identity: NodeIdentity) -> None:
         self.address = (host, port)
-        self._host = f"[{host}]:{port}".encode() if ":" in host else f"{host}:{port}".encode()
+        self._host = authority_of(host, port).encode()
         self._identity = identity
         self._free: deque[Connection] = deque()
         # Which shard is asked over each connection, until the answer begins and until it is whole.

@@ -9,7 +9,7 @@ import msgspec
 
 from evenmatch.server.cluster.forwarding import FORWARDED
 from evenmatch.server.cluster.seat import Role, SeatStatus, ShardDrain
-from evenmatch.wire.http1 import Connection
+from evenmatch.wire.http1 import Connection, authority_of
 
 STATUS_PATH = "/v1/cluster"
 PREPARE_PATH, TAKE_PATH = "/v1/cluster/prepare", "/v1/cluster/take"
@@ -87,7 +87,7 @@ async def answer_of_node(
         seconds: How long it may take.
     """
     headers = {
-        "host": f"{place[0]}:{place[1]}",
+        "host": authority_of(*place),
         "content-length": "0",
         FORWARDED.decode(): signed.decode("latin-1"),
     }

@@ -28,6 +28,7 @@ from evenmatch.server.http.responses import (
     send_body,
 )
 from evenmatch.server.http.sockets import CUT, denying
+from evenmatch.wire.http1 import authority_of
 
 OPEN_SECONDS = 5.0
 """How long the node that answers may take to take a client in."""
@@ -112,7 +113,7 @@ async def relay(
 async def _opened(scope: Scope, place: tuple[str, int], signed: str) -> ClientConnection:
     host, port = place
     told = (header(scope, b"host") or b"").decode("latin-1")
-    name = told if _is_name(told) else f"{host}:{port}"
+    name = told if _is_name(told) else authority_of(host, port)
     target = scope["raw_path"].decode("latin-1")
     if scope["query_string"]:
         target += "?" + scope["query_string"].decode("latin-1")

@@ -53,6 +53,7 @@ from evenmatch.server.runtime.process_setup import (
     share_interpreter,
 )
 from evenmatch.server.runtime.snapshots import SNAPSHOT_EVERY
+from evenmatch.wire.http1 import authority_of
 
 try:
     import fcntl
@@ -102,8 +103,7 @@ class ClusterOptions(msgspec.Struct, frozen=True):
                 f"{host} is where this node listens, and no address at which others reach it: "
                 "add --node-address HOST:PORT"
             )
-        place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        return node_identity(self.node, self.address or place, self.key)
+        return node_identity(self.node, self.address or authority_of(host, port), self.key)
 
 
 class ListenOptions(msgspec.Struct, frozen=True):
@@ -320,7 +320,7 @@ async def _run(
     server = _Server(_config(app, place, lambda: running.direct_gate, running.frames), running)
     host, port = listening.getsockname()[:2]
     scheme = "http" if place.tls_cert is None else "https"
-    address = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+    address = f"{scheme}://{authority_of(host, port)}"
     warn_of_clear_keys(place)
     # Whoever is told that the server is there may stop it at once.
     server.take_signals()
