@@ -13,7 +13,7 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.ticket import Player
 from evenmatch.server.http.app import AllowedHosts
 from evenmatch.wire.tickets import CreateTicket
-from tests.waiting import GIVE_UP
+from tests.waiting import GIVE_UP, until
 
 CREATED = (201, b'{"id":"s0-1","state":"waiting","queues":["duel"],"enqueued_at":1.0}')
 STATE = (200, b'{"id":"s0-1","state":"waiting","wait":1.0}')
@@ -156,8 +156,19 @@ def test_long_polls_take_no_place_from_other_requests() -> None:
 
 
 def test_whoever_finds_no_place_in_time_hears_of_it() -> None:
+    async def scene() -> None:
+        async with AsyncClient("http://127.0.0.1:1", connections_max=1, timeout=0.05) as client:
+            await client._exchange._places.acquire()
+            with pytest.raises(ServerUnreachable, match="connections_max is 1, and all are taken"):
+                await client._exchange.once(Request("GET", "/"))
+
+    asyncio.run(scene())
+
+
+def test_long_poll_that_gets_its_place_late_has_no_less_time() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read()
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 x\r\ncontent-length: %d\r\n\r\n%b" % (len(STATE[1]), STATE[1]))
         writer.close()
         await writer.wait_closed()
 
@@ -166,16 +177,17 @@ def test_whoever_finds_no_place_in_time_hears_of_it() -> None:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         async with (
             asyncio.timeout(GIVE_UP),
-            AsyncClient(url, connections_max=1, timeout=0.05, retry=Retry(tries=1)) as client,
+            AsyncClient(url, connections_max=1, timeout=1.0) as client,
         ):
-            patient = Request("GET", "/v1/queues", wait=GIVE_UP)
-            holding = asyncio.create_task(client._exchange.once(patient))
-            more = asyncio.create_task(client._exchange.once(Request("GET", "/", wait=0.01)))
-            with pytest.raises(ServerUnreachable, match="connections_max is 1, and all are taken"):
-                await more
-            assert not holding.done()
-            holding.cancel()
-            await asyncio.gather(holding, return_exceptions=True)
+            places, loop = client._exchange._poll_places, asyncio.get_running_loop()
+            await places.acquire()
+            poll = Request("GET", "/v1/tickets/s0-1", wait=0.1)
+            asked = asyncio.create_task(client._exchange.once(poll))
+            begun = loop.time()
+            await until(lambda: loop.time() > begun + 1.2)
+            assert not asked.done()
+            places.release()
+            assert (await asked).status == 200
         server.close()
         await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
 

@@ -55,7 +55,8 @@ class AsyncClient:
         connections_max: Most requests under way at the same time, and most long polls beside them;
             streams do not count.
         timeout: Seconds to wait for an answer, and before it for others to be done if there are too
-            many; for a long poll as many more as its `wait`.
+            many; a long poll may take as many more as its `wait`, and waits for others as long as
+            it takes.
         retry: How often to try a request; `Retry(tries=1)` repeats nothing.
         tls: The TLS settings for https; by default it trusts the certificates that the system
             trusts.

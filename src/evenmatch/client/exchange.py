@@ -148,8 +148,8 @@ class Exchange:
         token: A service key or a player's token, sent with each request.
         connections_max: Requests under way at the same time; as many long polls come on top, and
             streams too.
-        timeout: Seconds until an answer must be there, from when a request is to go out; a long
-            poll has as many more as the server may hold it.
+        timeout: Seconds until an answer must be there, a long poll's as many more as the server may
+            hold it; and, but for long polls, until there is a place among those under way.
         retry: How often is tried.
         tls: For https; None means the system's certificates.
         chance: Draws the pauses.
@@ -230,11 +230,14 @@ class Exchange:
     async def once(self, request: Request) -> HttpResponse:
         """Send a request once, and return the answer."""
         headers = self.headers(request)
-        places = self._poll_places if request.wait > 0.0 else self._places
+        is_poll, limit = request.wait > 0.0, self.timeout + request.wait
+        places = self._poll_places if is_poll else self._places
         late = f"connections_max is {self._connections_max}, and all are taken by other requests"
         try:
-            async with asyncio.timeout(self.timeout + request.wait), places:
+            # A long poll waits anyway: there, no place for it yet is no trouble.
+            async with asyncio.timeout(None if is_poll else limit) as clock, places:
                 late = "it took too long"
+                clock.reschedule(asyncio.get_running_loop().time() + limit)
                 return await self._send(request, headers)
         except (OSError, TimeoutError, ValueError) as error:
             reason = late if isinstance(error, TimeoutError) else str(error)
