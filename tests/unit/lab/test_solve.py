@@ -14,6 +14,7 @@ from evenmatch.lab.solve import search
 from tests import galactron
 from tests.unit.lab.batches import SKILL, SPREAD, arrays, batch_of, exported, singles
 
+HOUSEHOLDS = {"kind": "household_limit", "attribute": "home", "limit": 1}
 TEN = [100.0, 900.0, 250.0, 2400.0, 1300.0, 1310.0, 2000.0, 260.0, 120.0, 2900.0]
 HANDFUL = [(2, 8), (2, 33), (3, 30), (3, 47), (4, 50), (5, 31)]
 THIRTY = [(n, size) for n in (1, 2, 3, 4, 5) for size in (2 * n, 2 * n + 1, 37, 64, 150, 301)]
@@ -61,6 +62,22 @@ def test_bound_holds_for_what_a_long_search_finds() -> None:
     bound = evenmatch.solve(raw, effort=1, bound=True, bound_seconds=1).bound
     assert bound is not None
     assert (evenmatch.solve(raw, effort=100_000).quality or 0.0) <= bound + 1e-3
+
+
+def test_proof_keeps_only_legal_matches() -> None:
+    homes = 8 * "abc" + 24 * "a"
+    tickets = singles([3000.0 - 50.0 * at - 7.0 * (at % 5) for at in range(len(homes))])
+    for ticket, home in zip(tickets, homes, strict=True):
+        ticket["players"][0]["attributes"]["home"] = home
+    raw = batch_of(tickets, SPREAD, rules=[HOUSEHOLDS]) | {"format": {"teams": 3, "players": 1}}
+    searched = evenmatch.solve(raw, effort=1)
+    found = evenmatch.solve(raw, effort=1, bound=True, bound_seconds=2)
+
+    for match in found.matches:
+        assert sorted(homes[team[0]] for team in match["teams"]) == ["a", "b", "c"]
+    assert len(found.matches) == len(searched.matches)
+    assert (searched.quality or 0.0) < (found.quality or 0.0) < (found.bound or 0.0) + 1e-3
+    assert "household_limit" in found.reason
 
 
 @pytest.mark.parametrize("size", [0, 1, 3])

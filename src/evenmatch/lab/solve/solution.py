@@ -239,7 +239,6 @@ def solve_batch(
         proof = UNKNOWN
     elif len(plan.seating) and proof.most is None:
         plan, proof = _proved(given, plan, settings, on_proof)
-        plan, objection = _kept(given, plan) if not objection else (plan, objection)
     reason = _reason(batch, plan, objection)
     return Solution(given, settings, plan, factors, elapsed, proof, reason)
 
@@ -286,8 +285,8 @@ def _proved(
 ) -> tuple[Plan, Bound]:
     """Return the best plan found by the objective, and what is proved about it.
 
-    Conditions that the batch does not include only reduce the legal plans, so the bound still
-    holds; a better plan counts only if all its matches pass them.
+    Both plans have only legal matches, and equally many. Conditions that the batch does
+    not include only reduce the legal plans, so the bound still holds.
     """
     batch = given.batch
     from evenmatch.solvers.bounds.set_packing import PROVEN, prove
@@ -305,7 +304,7 @@ def _proved(
         longest = min(PLAN_TIMES * (now - began), PLAN_SHARE * seconds)
         budget = SolveBudget(longest, parts=settings.budget.parts)
         found = search(batch, settings.method, settings.objective, budget, settings.seed + 1)
-        return found if found.quality.sum() > plan.quality.sum() else plan
+        return found if found.quality[found.legal].sum() > plan.quality.sum() else plan
 
     try:
         proof = prove(
@@ -322,10 +321,10 @@ def _proved(
         most = None if given.conditions is None else POINTS
         return plan, Bound(most, reason=str(error))
     if is_mean:
-        better = _judged(given, proof.plan)._replace(evaluations=plan.evaluations)
-        kept, _ = _kept(given, better)
-        is_whole = len(kept.seating) == len(plan.seating)
-        plan = better if is_whole and better.quality.sum() >= plan.quality.sum() else plan
+        better, _ = _kept(given, _judged(given, proof.plan))
+        is_whole = len(better.seating) == len(plan.seating)
+        if is_whole and better.quality.sum() >= plan.quality.sum():
+            plan = better._replace(evaluations=plan.evaluations)
     is_optimal = proof.bound - float(plan.quality.mean()) <= PROVEN
     return plan, Bound(POINTS * proof.bound, is_optimal)
 
