@@ -182,6 +182,23 @@ def test_waiting_alone_is_bounded_exactly() -> None:
     assert bound_of(queue, arrivals) == pytest.approx(0.1 * (2.0 + 2.0 + 2.0), rel=1e-3)
 
 
+def test_party_counts_once_for_each_seat_in_how_long_a_group_may_wait() -> None:
+    queue = Queue(format=Format(players=(1, 2)), wait_max=15.0, on_deadline="keep")
+    arrivals = [
+        Arrival(at, NewTicket(players=tuple(Player(f"{at}{s}{n}") for s in range(n))), leaves)
+        for at, n, leaves in (
+            (5.89, 1, None),
+            (10.49, 2, None),
+            (22.03, 2, 34.48),
+            (22.03, 1, None),
+        )
+    ]
+    # The first two play at 10.49 s, after 4.6 s of one player, and the others at once.
+    assert least_cost(queue, arrivals) == pytest.approx(4.6 / 15.0)
+    summary = simulate(Scenario((queue,)), arrivals=arrivals, optimum=True).summary
+    assert summary["bound_cost"] <= 4.6 / 15.0 + SLACK
+
+
 @pytest.mark.parametrize("on_deadline", ["bots", "expire"])
 def test_bound_after_a_warmup_is_below_the_least_counted_cost(on_deadline) -> None:
     queue = Queue(format=FREE_FOR_ALL, criteria=SPREADS, wait_max=5.0, on_deadline=on_deadline)

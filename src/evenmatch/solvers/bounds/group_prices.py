@@ -10,7 +10,6 @@ in too many of the cheapest matches become cheaper, the others dearer. The lengt
 for a bound that is hoped for; without success, the hoped-for rise shrinks. Matches are priced as
 needed (`cheapest_groups`): for each ticket, full ones and ones with bots; see
 `solvers.bounds.groups` for the arrays.
-bots; see `solvers.bounds.groups` for the arrays.
 
 Source:
     Held, Wolfe and Crowder, Validation of subgradient optimization (1974), for the steps;
@@ -192,10 +191,15 @@ _MATRIX = "float64[:,::1]"
 def _horizon(points: Floats, price: float, seats: int, worths: Floats) -> float:
     """Return an upper bound on the wait of a member of a group that costs less than its prices."""
     count = points.shape[1]
-    top = np.sort(worths / points[SIZE])
-    worth, patience = 0.0, 0.0
-    for rank in range(min(seats, count)):
-        worth += max(0.0, top[count - 1 - rank])
+    rates = worths / points[SIZE]
+    order = np.argsort(-rates)
+    worth, patience, left = 0.0, 0.0, float(seats)
+    for rank in range(count):
+        i = order[rank]
+        if left <= 0.0 or rates[i] <= 0.0:
+            break
+        worth += rates[i] * min(left, points[SIZE, i])
+        left -= points[SIZE, i]
     for i in range(count):
         patience = max(patience, float(points[UNTIL, i] - points[TIME, i]))
     if price > 0.0:
