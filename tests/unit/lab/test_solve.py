@@ -106,6 +106,49 @@ def test_parties_that_make_fewer_matches_than_players_could_are_told() -> None:
     assert found.reason.startswith("no match is possible with these parties")
 
 
+def speakers(*langs: str, **form: int) -> dict[str, Any]:
+    """Return a batch of two teams of one or two players who must speak one language."""
+    tickets = singles([1000.0 + 10.0 * at for at in range(len(langs))])
+    for ticket, lang in zip(tickets, langs, strict=True):
+        ticket["players"][0]["attributes"]["lang"] = lang
+    raw = batch_of(tickets, rules=[{"kind": "same", "attribute": "lang"}])
+    return raw | {"format": {"teams": 2, "players": 2, "players_min": 1, **form}}
+
+
+@pytest.mark.parametrize("policy", ["anneal", "descent"])
+@pytest.mark.parametrize(
+    ("langs", "bench"),
+    [
+        (["en", "de", "en", "fr"], [1, 3]),
+        (["en", "de", "en"], [1]),
+        (["en", "de", "en", "de", "fr", "en", "de", "en", "de"], [4]),
+    ],
+)
+def test_matches_that_need_not_be_full_leave_out_only_who_fits_none(
+    policy: str, langs: list[str], bench: list[int]
+) -> None:
+    found = evenmatch.solve(speakers(*langs), policy=policy, effort=20_000)
+    for match in found.matches:
+        assert len({langs[p] for team in match["teams"] for p in team}) == 1
+    assert found.bench == bench
+    assert bool(found.reason) is (len(bench) > 1)
+
+
+@pytest.mark.parametrize("budget", [{"effort": 200_000}, {"budget_ms": 30}])
+def test_smaller_matches_are_searched_for_within_the_budget(budget: dict[str, int]) -> None:
+    langs = [str(at % 7) for at in range(200)]
+    found = evenmatch.solve(speakers(*langs), **budget)
+    for match in found.matches:
+        assert len({langs[p] for team in match["teams"] for p in team}) == 1
+    assert "effort" not in budget or len(found.bench) < 20
+
+
+def test_no_match_has_a_reason_though_the_players_are_too_few_for_a_full_one() -> None:
+    found = evenmatch.solve(speakers("en", "de", "fr"), effort=1_000)
+    assert found.matches == []
+    assert "rule same of lang never allows it" in found.reason
+
+
 def test_explanation_sums_to_one_and_can_be_repeated() -> None:
     raw = exported(arrays(36, 3, seed=2))
     one, two = (evenmatch.solve(raw, effort=5_000, explain=True) for _ in range(2))

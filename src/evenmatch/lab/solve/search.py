@@ -25,7 +25,7 @@ from evenmatch.solvers.teams.moves import (
     START_HEAT,
 )
 from evenmatch.solvers.teams.pairs import tabulate
-from evenmatch.solvers.teams.start import ORDERS, start_matches
+from evenmatch.solvers.teams.start import ORDERS, start_matches, with_smallest
 
 SECONDS_A_PLAYER = 0.003
 """Seconds per player for which a budget is worth another start."""
@@ -35,6 +35,10 @@ long search of 300 ends .1 points above the best of as many short ones as take t
 RESTARTS_MAX = 64
 CHOICES_LEAST = 4
 """Least number of starts, if the objective only chooses among their results."""
+FIRST_SHARE = 0.7
+"""Share of a budget for the fewest matches that seat everybody, if seats may stay free."""
+MORE = 3
+"""Searches in the rest of it that seat those whose matches are not legal."""
 ESCAPES = ("restarts", "forced")
 FIRST_SLICE = 4_000
 SLICES = 40
@@ -176,7 +180,7 @@ def search(
     seeds = _children(seed, budget.parts)
     pairs = tabulate(batch.facts, batch.seats) if batch.players <= PLAYERS_IN_TABLE else None
     scene = scene_of(batch, pairs, power=objective.power)
-    is_annealed = method.name == "anneal"
+    is_annealed = method.name == "anneal" or _has_room(batch)
     candidates = candidates_of(scene) if is_annealed else np.zeros((0, 0), dtype=np.int32)
     work = Work(batch, pairs, scene, candidates, method, objective)
 
@@ -221,6 +225,45 @@ class Work(NamedTuple):
 
     def by_effort(self, effort: int, seed: int) -> Plan:
         """Return the plan found in `effort` evaluations; the same on every machine."""
+        if not _has_room(self.batch):
+            return self._first_by_effort(effort, seed)
+        plan = self._first_by_effort(max(1, int(FIRST_SHARE * effort)), seed)
+        each = max(1, int((1.0 - FIRST_SHARE) * effort / MORE))
+        return self._with_more(plan, seed, lambda annealing, _: annealing.run(each))
+
+    def by_time(self, began: float, seconds: float, seed: int) -> Plan:
+        """Return the plan found until `seconds` after an instant of `time.perf_counter`."""
+        if not _has_room(self.batch):
+            return self._first_by_time(began, seconds, seed)
+        plan = self._first_by_time(began, FIRST_SHARE * seconds, seed)
+        ends = began + np.linspace(FIRST_SHARE, 1.0, MORE + 1)[1:] * seconds
+        return self._with_more(plan, seed, lambda annealing, at: _cool(annealing, float(ends[at])))
+
+    def _with_more(self, plan: Plan, seed: int, run: Callable[[Annealing, int], None]) -> Plan:
+        """Return a plan that seats more players in legal matches, if searches find one.
+
+        The plan has the fewest matches that seat everybody. If some are not legal, more matches of
+        fewer players may be; the last search only adds players to the matches that there are.
+
+        Args:
+            plan: A plan of a format with seats that may stay free.
+            seed: Of all randomness.
+            run: Runs a search, given its number.
+        """
+        for number, child in enumerate(_children(seed, MORE)):
+            if _seated(plan) == self.batch.players:
+                break
+            seated = plan.seating[plan.legal]
+            start = seated if number == MORE - 1 else with_smallest(self.batch, seated)
+            annealing = self._annealing_from(start, child)
+            run(annealing, number)
+            other = self._plan(annealing)
+            evaluations = plan.evaluations + other.evaluations
+            best = max(plan, other, key=lambda each: (_seated(each), self._worth(each)[1]))
+            plan = best._replace(evaluations=evaluations)
+        return plan
+
+    def _first_by_effort(self, effort: int, seed: int) -> Plan:
         if self.method.name == "descent":
             return self._descent(effort, seed)
         restarts = min(effort, self._restarts(effort / EVALUATIONS_A_SECOND))
@@ -231,8 +274,7 @@ class Work(NamedTuple):
             plans.append(self._plan(annealing))
         return self.best_of(plans)
 
-    def by_time(self, began: float, seconds: float, seed: int) -> Plan:
-        """Return the plan found until `seconds` after an instant of `time.perf_counter`."""
+    def _first_by_time(self, began: float, seconds: float, seed: int) -> Plan:
         if self.method.name == "descent":
             return self._descent_for(began + seconds, seed)
         restarts = self._restarts(seconds)
@@ -253,6 +295,9 @@ class Work(NamedTuple):
     def _annealing(self, seed: int) -> Annealing:
         """Return a search whose habits suit the size of matches."""
         seated = start_matches(self.batch, "skill", np.random.default_rng(seed))
+        return self._annealing_from(seated, seed)
+
+    def _annealing_from(self, seated: Places, seed: int) -> Annealing:
         annealing = Annealing(self.scene, seated, self.candidates, seed)
         habits, parties = annealing.walk.habits, len(self.batch.first) - 1
         habits[:] = habits_of_large(habits, self.batch.k * parties / self.batch.players)
@@ -293,6 +338,16 @@ class Work(NamedTuple):
         now = time.perf_counter()
         effort = int(plan.evaluations * (until - now) / max(now - before, 1e-6))
         return self._descent(effort, seed) if effort > plan.evaluations else plan
+
+
+def _has_room(batch: Batch) -> bool:
+    """Return whether seats of a match may stay free."""
+    return bool((batch.seats != batch.seats_min).any())
+
+
+def _seated(plan: Plan) -> int:
+    """Return the number of players in legal matches."""
+    return int((plan.seating[plan.legal] >= 0).sum())
 
 
 def habits_of_large(habits: Floats, parties: float) -> Floats:

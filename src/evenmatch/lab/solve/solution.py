@@ -356,7 +356,7 @@ def _reason(batch: Batch, plan: Plan, objection: str) -> str:
     if batch.players < least:
         are = "player is" if batch.players == 1 else "players are"
         return f"{batch.players} {are} fewer than the {least} of a match"
-    missing = batch.matches_most - len(plan.seating)
+    missing = (batch.players - int((plan.seating >= 0).sum())) // max(least, 1)
     if missing <= 0:
         return ""
     why = f" ({objection})" if objection else ""

@@ -58,6 +58,45 @@ def start_matches(batch: Batch, order: str, rng: np.random.Generator) -> Places:
     return _seated(batch, teams)
 
 
+def with_smallest(batch: Batch, seated: Places) -> Places:
+    """Return matches and, of parties that are in none, as many more of the fewest players.
+
+    Whoever they do not need stays on the bench. Only for formats with seats that may stay free.
+
+    Args:
+        batch: The batch.
+        seated: Matches, as `start_matches` returns them.
+    """
+    first, sizes = batch.first, np.diff(batch.first)
+    is_left = np.ones(batch.players, dtype=np.bool_)
+    is_left[seated[seated >= 0]] = False
+    parties = _ordered(batch, "skill", np.random.default_rng(0))
+    left = deque(party for party in parties if is_left[first[party]])
+    teams: list[list[int]] = []
+    while sum(batch.seats_min) and (match := _smallest(batch, left, sizes)) is not None:
+        teams += match
+    return np.concatenate([seated, _seated(batch, teams)])
+
+
+def _smallest(batch: Batch, left: deque[int], sizes: Ints) -> list[list[int]] | None:
+    """Return teams of as few players as may play, taken from those left; None if they lack."""
+    match: list[list[int]] = []
+    for least, most in zip(batch.seats_min.tolist(), batch.seats.tolist(), strict=True):
+        team: list[int] = []
+        aside: list[int] = []
+        held = 0
+        while left and held < least:
+            party = left.popleft()
+            fits = held + int(sizes[party]) <= most
+            (team if fits else aside).append(party)
+            held += int(sizes[party]) if fits else 0
+        left.extendleft(reversed(aside))
+        if held < least:
+            return None
+        match.append(team)
+    return match
+
+
 def _ordered(batch: Batch, order: str, rng: np.random.Generator) -> list[int]:
     first = batch.first[:-1]
     sizes = np.diff(batch.first)

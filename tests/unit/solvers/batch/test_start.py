@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from evenmatch.solvers.teams.batch import Batch, empty_batch, empty_facts
-from evenmatch.solvers.teams.start import ORDERS, start_matches
+from evenmatch.solvers.teams.start import ORDERS, start_matches, with_smallest
 from tests.unit.solvers.batch.worlds import plain_batch
 
 SCENARIO = Path(__file__).parents[4] / "scenarios" / "hero_5v5.toml"
@@ -76,6 +76,29 @@ def test_free_seats_are_spread_over_as_few_matches_as_seat_everybody() -> None:
 
     assert seated.shape == (2, 50)
     assert (seated >= 0).sum() == 70
+    check_legal(batch, seated)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "seats", "seats_min", "players"),
+    [
+        ([1] * 7, [2, 2], [1, 1], [4, 2]),
+        ([1] * 10, [3, 3], [2, 1], [5, 3]),
+        ([1, 1, 3, 1, 3, 1, 1], [3, 4], [2, 3], [6, 5]),
+        ([2, 2, 2, 2], [2, 2], [1, 1], [4, 4]),
+        ([1] * 4, [4], [0], [4]),
+    ],
+)
+def test_whoever_is_in_no_match_forms_the_smallest(
+    sizes: list[int], seats: list[int], seats_min: list[int], players: list[int]
+) -> None:
+    batch = batch_of(sizes, seats, seats_min)
+    first = start_matches(batch, "skill", np.random.default_rng(1))[:1]
+
+    seated = with_smallest(batch, first)
+
+    assert (seated[:1] == first).all()
+    assert (seated >= 0).sum(axis=1).tolist() == players
     check_legal(batch, seated)
 
 
