@@ -42,6 +42,23 @@ def test_duels_are_paired_at_the_best_and_that_is_proved() -> None:
     assert (found.gap, found.proof.is_optimal) == (pytest.approx(0.0, abs=1e-9), True)
 
 
+def test_duels_are_searched_if_a_matching_would_outlast_the_budget() -> None:
+    rng = np.random.default_rng(3)
+    tickets = singles(rng.uniform(0.0, 3000.0, 300).tolist())
+    for ticket in tickets:
+        latency = dict(zip(("eu", "us", "as"), rng.uniform(10.0, 200.0, 3).tolist(), strict=True))
+        ticket["players"][0]["attributes"]["latency"] = latency
+    raw = batch_of(tickets, SPREAD, {"kind": "latency"}, players=1)
+    short = evenmatch.solve(raw, budget_ms=20)
+    full = evenmatch.solve(raw, budget_ms=1_000, bound=True)
+    by_numbers = evenmatch.solve(batch_of(tickets, SPREAD, players=1), budget_ms=0, bound=True)
+
+    assert full.proof.is_optimal
+    assert by_numbers.proof.is_optimal
+    assert len(short.matches) == len(full.matches) == len(by_numbers.matches) == 150
+    assert (short.quality or 0.0) < (full.quality or 0.0) - 1e-4
+
+
 def test_search_of_duels_has_the_bound_too() -> None:
     raw = batch_of(singles(TEN), SPREAD, players=1)
     found = evenmatch.solve(raw, policy="descent", effort=2_000, bound=True)

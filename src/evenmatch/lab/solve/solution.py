@@ -15,6 +15,7 @@ from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.lab.solve.arrays import FileBatch
 from evenmatch.lab.solve.factors import BatchFactor, factors_of
 from evenmatch.lab.solve.search import (
+    EVALUATIONS_A_SECOND,
     Method,
     SolveBudget,
     SolveObjective,
@@ -189,6 +190,11 @@ choice of the best plan."""
 PLAN_TIMES = 3.0
 """The search for a better plan lasts at most this many times as long as the bound took."""
 DUEL = (1, 1)
+MATCHING_SECONDS, MATCHING_POWER = 2.5e-8, 2.66
+"""Seconds of a matching by facts that are no gaps of numbers: a factor, and a power of the players.
+If a budget is shorter than this, one against one is searched like teams."""
+MATCHED_ALWAYS = 200
+"""Players whose matching takes no time worth asking for."""
 TRIES_A_SECOND = 4_000
 """Changes of matches by conditions that are tried per second."""
 
@@ -223,7 +229,7 @@ def solve_batch(
         raise ConfigError(f"a party of {largest} players does not fit into a team of {room}")
     factors = factors_of(batch, given.columns, given.role_weight)
     load(settings.method)
-    is_matched = _is_duel(batch) and settings.method.name == "anneal"
+    is_matched = settings.method.name == "anneal" and _is_matched(batch, settings.budget)
     began = time.perf_counter()
     if given.conditions is not None:
         plan, proof = _by_conditions(given, settings, on_part), UNKNOWN
@@ -251,6 +257,19 @@ def _is_duel(batch: Batch) -> bool:
     return tuple(batch.seats.tolist()) == DUEL and is_single and is_full and is_plain
 
 
+def _is_matched(batch: Batch, budget: SolveBudget) -> bool:
+    """Return whether to solve a batch by a matching: if it covers all, and the budget suffices."""
+    if not _is_duel(batch):
+        return False
+    from evenmatch.solvers.duels.plan import compares_only_numbers
+
+    seconds = budget.seconds or 0.0
+    if budget.evaluations is not None:
+        seconds = budget.evaluations / EVALUATIONS_A_SECOND
+    is_quick = MATCHING_SECONDS * batch.players**MATCHING_POWER <= seconds
+    return batch.players <= MATCHED_ALWAYS or is_quick or compares_only_numbers(batch)
+
+
 def _paired(batch: Batch) -> tuple[Plan, Bound]:
     """Return the round of one against one: a matching, with its certificate."""
     from evenmatch.solvers.duels.plan import plan_duels
@@ -268,7 +287,7 @@ def _by_conditions(given: FileBatch, settings: Settings, on_part: Callable[[], N
     rounds, tickets, at = given.conditions
 
     def find() -> Plan:
-        if _is_duel(batch):
+        if _is_matched(batch, budget):
             return _paired(batch)[0]
         return search(batch, settings.method, settings.objective, budget, settings.seed, on_part)
 

@@ -61,7 +61,8 @@ def plan_duels(batch: Batch) -> DuelPlan:
 
     Complexity:
         That of `pair_duels`; facts that are not gaps of numbers are looked up only for the pairs
-        that pass the gaps and rules along one row of values.
+        that pass the gaps and rules along one row of values. Often these are most of all pairs, and
+        the time is about n ** 2.5 then: 2 s for 1,000 players, and 12 s for 2,000.
 
     >>> from evenmatch.solvers.teams.batch import empty_batch, empty_facts
     >>> facts = empty_facts(4)._replace(values=np.array([[0.0, 0.5, 0.6, 1.0]]))
@@ -84,6 +85,11 @@ def plan_duels(batch: Batch) -> DuelPlan:
     plan = Plan(seated, quality, np.ones(len(pairs), np.bool_), duel_round.pairs_seen)
     most = len(pairs) + math.fsum(batch.worth.tolist()) - duel_round.bound
     return DuelPlan(plan, most / len(pairs) if len(pairs) else 0.0, duel_round.is_optimal)
+
+
+def compares_only_numbers(batch: Batch) -> bool:
+    """Return whether gaps of numbers decide alone, so that few pairs have to be compared."""
+    return FactCosts(batch).is_nothing
 
 
 # The cost of a pair of single players beside gaps of numbers, for many pairs at once.
