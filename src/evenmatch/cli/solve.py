@@ -134,7 +134,7 @@ def print_solution(out: Console, solution: Solution) -> None:
     told = solution.summary
     for line in _sentences(solution, told):
         out.print(line, soft_wrap=True)
-    if told["matches"]:
+    if told["quality"] is not None:
         _print_worst(out, told["matches"])
     if solution.explanation:
         _print_figures(out, solution.explanation)
@@ -146,7 +146,9 @@ def _sentences(solution: Solution, told: Mapping[str, Any]) -> Iterator[str]:
     batch, matches = solution.given.batch, told["matches"]
     parties = len(batch.first) - 1
     yield f"{_count(batch.players, 'player')} in {_count(parties, 'party')}, {_teams(solution)}"
-    if matches:
+    if matches and told["quality"] is None:
+        yield f"{_count(len(matches), 'match')}, no quality: no criterion has a scale"
+    elif matches:
         yield (
             f"{_count(len(matches), 'match')}, quality {told['quality']:.2f} of 100 "
             f"(median {told['median']:.2f}, worst tenth below {told['p10']:.2f})"

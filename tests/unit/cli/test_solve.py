@@ -48,6 +48,17 @@ def test_proved_optimum_is_shown(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert "PROVEN" in capsys.readouterr().out
 
 
+def test_matches_without_a_scale_have_no_quality(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "raw.json"
+    raw = {"kind": "spread", "attribute": "skill", "scale": {"kind": "none"}}
+    path.write_text(json.dumps(batch_of(singles([1.0, 5.0, 2.0, 9.0]), raw, players=1)))
+    assert solve(str(path), "--bound") == 0
+    out = capsys.readouterr().out
+    assert "2 matches, no quality: no criterion has a scale\nno bound on the quality" in out
+
+
 def test_empty_batch_is_no_mistake(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "nobody.json"
     path.write_text(json.dumps(batch_of([])))

@@ -204,6 +204,35 @@ def test_single_factor_has_nothing_to_be_left_out() -> None:
     assert explained["imbalance of skill"]["without"] == {}
 
 
+RAW = {"kind": "spread", "attribute": "skill", "scale": {"kind": "none"}}
+
+
+@pytest.mark.parametrize("policy", ["anneal", "descent"])
+def test_criterion_without_a_scale_is_optimised_but_no_part_of_quality(policy: str) -> None:
+    tickets = singles([1500.0, 1900.0, 1600.0, 1800.0])
+    for ticket, ping in zip(tickets, [10.0, 10.0, 20.0, 30.0], strict=True):
+        ticket["players"][0]["attributes"]["lag"] = ping
+    lag = {"kind": "spread", "attribute": "lag", "scale": {"min": 0.0, "max": 100.0}, "weight": 3.0}
+    raw = batch_of(tickets, RAW, lag, players=1)
+    found = evenmatch.solve(raw, policy=policy, effort=1_000, bound=True, bound_seconds=1)
+
+    pairs = [sorted(p for team in match["teams"] for p in team) for match in found.matches]
+    assert sorted(pairs) == [[0, 2], [1, 3]]
+    assert sorted(match["quality"] for match in found.matches) == pytest.approx([80.0, 90.0])
+    assert (found.quality, found.summary["median"]) == (pytest.approx(85.0), pytest.approx(85.0))
+    assert {name for match in found.matches for name in match["factors"]} == {"spread of lag"}
+    assert (found.bound, found.gap, found.proof.is_optimal) == (None, None, True)
+    assert "scale none" in found.summary["bound_reason"]
+
+
+def test_quality_is_null_if_no_criterion_has_a_scale() -> None:
+    found = evenmatch.solve(batch_of(singles(TEN), RAW), effort=1_000, explain=True)
+    told = found.summary
+    assert (told["quality"], told["median"], told["p10"], told["bound_reason"]) == (*[None] * 3, "")
+    assert [match["quality"] for match in found.matches] == [None, None]
+    json.dumps(told, allow_nan=False)
+
+
 def test_summary_has_the_promised_names() -> None:
     told = evenmatch.solve(batch_of(singles(TEN), SKILL), effort=100).summary
     promised = {"matches", "quality", "bound", "gap", "bench", "evaluations", "elapsed"}

@@ -20,6 +20,7 @@ import numpy as np
 
 from evenmatch.criteria.base import Form, NumberGap
 from evenmatch.criteria.registry import kind_with
+from evenmatch.solvers.matching.pairs import RAW
 from evenmatch.solvers.teams.batch import (
     COLUMN,
     HOSTS_LACK,
@@ -28,6 +29,7 @@ from evenmatch.solvers.teams.batch import (
     PAIR_GAP,
     PING_GAP,
     REGION_GAP,
+    SHAPE,
     SPREAD,
     SUM_GAP,
     WEIGHT,
@@ -63,6 +65,12 @@ class BatchFactor(NamedTuple):
     name: str
     weight: float
     alone: Batch
+
+    @property
+    def is_scaled(self) -> bool:
+        """Return whether its cost is in [0, 1]: it has no scale `none`."""
+        rows = np.concatenate([self.alone.terms, self.alone.facts.gaps])
+        return not ((rows[:, KIND] <= PAIR_GAP) & (rows[:, SHAPE] == RAW)).any()
 
 
 class FactorFigures(NamedTuple):

@@ -29,6 +29,8 @@ from evenmatch.solvers.teams.evaluation_input import scene_of
 from evenmatch.solvers.teams.judge import judge
 
 POINTS = 100.0
+SHARE_LEAST = 1e-9
+"""Share of the weights below which criteria with a scale are none."""
 
 
 class Settings(NamedTuple):
@@ -64,6 +66,7 @@ class Bound(NamedTuple):
 
 
 UNKNOWN = Bound()
+UNSCALED = "no bound on the quality: a criterion with the scale none counts in the cost only"
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class Solution:
     Args:
         given: The batch.
         settings: How it was solved.
-        plan: The matches, with qualities in [0, 1].
+        plan: The matches; its qualities are 1 - the cost by all criteria, with a scale or not.
         factors: The factors that they are judged by.
         elapsed: Seconds of the search, including pair data, without the proof.
         proof: An upper bound on the quality of the matches.
@@ -92,8 +95,23 @@ class Solution:
 
     @property
     def quality(self) -> float | None:
-        """Return the mean quality of the matches; None without matches."""
-        return POINTS * float(self.plan.quality.mean()) if len(self.plan.quality) else None
+        """Return the mean quality of the matches; None without matches, or without a scale."""
+        own = self.qualities
+        return None if own is None or not len(own) else float(own.mean())
+
+    @cached_property
+    def qualities(self) -> Floats | None:
+        """Return the quality of each match by the criteria with a scale; None if none has one."""
+        raw = [factor for factor in self.factors if not factor.is_scaled]
+        if not raw:
+            return POINTS * self.plan.quality
+        share = sum(factor.weight for factor in raw)
+        if share > 1.0 - SHARE_LEAST:
+            return None
+        cost = 1.0 - self.plan.quality
+        for factor in raw:
+            cost = cost - factor.weight * cost_of(factor.alone, self.plan.seating)
+        return POINTS * (1.0 - cost / (1.0 - share))
 
     @property
     def bound(self) -> float | None:
@@ -125,12 +143,13 @@ class Solution:
     @cached_property
     def matches(self) -> list[dict[str, Any]]:
         """Return the matches: teams of player numbers, quality and factors; ids if known."""
-        names = [self.named(factor.name) for factor in self.factors]
-        costs = [cost_of(factor.alone, self.plan.seating) for factor in self.factors]
-        people = self.given.people
+        scaled = [factor for factor in self.factors if factor.is_scaled]
+        names = [self.named(factor.name) for factor in scaled]
+        costs = [cost_of(factor.alone, self.plan.seating) for factor in scaled]
+        people, qualities = self.given.people, self.qualities
         rows = []
         for row, teams in enumerate(self.teams):
-            quality = POINTS * float(self.plan.quality[row])
+            quality = None if qualities is None else float(qualities[row])
             own = [POINTS * (1.0 - float(cost[row])) for cost in costs]
             match = {
                 "teams": teams,
@@ -143,7 +162,7 @@ class Solution:
     @property
     def summary(self) -> dict[str, Any]:
         """Return the object of `--json`."""
-        own = self.plan.quality
+        own = self.qualities
         told = {
             "matches": self.matches,
             "quality": self.quality,
@@ -176,8 +195,10 @@ def cost_of(batch: Batch, seating: Places) -> Floats:
     return 1.0 - quality
 
 
-def _points(quality: Floats, percentile: float) -> float | None:
-    return POINTS * float(np.percentile(quality, percentile)) if len(quality) else None
+def _points(quality: Floats | None, percentile: float) -> float | None:
+    if quality is None or not len(quality):
+        return None
+    return float(np.percentile(quality, percentile))
 
 
 # Solving a batch: the search, and the proof of how far its matches are from the optimum.
@@ -241,10 +262,13 @@ def solve_batch(
         proof = UNKNOWN
     elapsed = time.perf_counter() - began
     plan, objection = _kept(given, plan)
+    is_scaled = all(factor.is_scaled for factor in factors)
     if settings.bound_seconds is None:
         proof = UNKNOWN
     elif len(plan.seating) and proof.most is None:
-        plan, proof = _proved(given, plan, settings, on_proof)
+        plan, proof = _proved(given, plan, settings, on_proof if is_scaled else _silent)
+    if proof.most is not None and not is_scaled:
+        proof = proof._replace(most=None, reason=UNSCALED)
     reason = _reason(batch, plan, objection)
     return Solution(given, settings, plan, factors, elapsed, proof, reason)
 
