@@ -114,14 +114,16 @@ class TestAttributes:
                 Rule("host_options", "connect"),
                 Rule("household_limit", "household"),
                 Rule("overlap", "maps"),
+                Rule("same", "version"),
                 Rule("spread", "level"),
             )
         )
-        text = "at,avoid,connect,household,maps,level\n0,007,1e3,7.0,nan,3\n1,7.0,b+a,h+g,2+1,4\n"
+        names = "at,avoid,connect,household,maps,version,level"
+        text = f"{names}\n0,007,1e3,7.0,nan,1.10,3\n1,7.0,b+a,h+g,2+1,7.0,4\n"
         one, two = tickets(tmp_path, text, queues=(queue,))
         facts = {"avoid": "007", "connect": "1e3", "household": "7", "maps": "nan"}
-        assert one.attributes == {**facts, "level": 3.0}
-        sets = {"connect": ("a", "b"), "household": ("g", "h"), "maps": ("1", "2")}
+        assert one.attributes == {**facts, "version": "1.10", "level": 3.0}
+        sets = {"connect": ("a", "b"), "household": ("g", "h"), "maps": ("1", "2"), "version": "7"}
         assert two.attributes == {"avoid": "7", **sets, "level": 4.0}
 
     def test_of_rule_sets_are_text_where_these_declare_it(self, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Literal
 
 import msgspec
@@ -45,18 +45,25 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
     target: Literal["auto", "kinds", "rules_file"] = "auto"
 
 
-def unreached(ages: Iterable[float], wait_max: float | None) -> str:
-    """Return a note on steps that no ticket reaches; "" if there are none.
+def unreached(ages: Collection[float], wait_max: float | None) -> str:
+    """Return a note on steps that tickets do not reach, or hardly; "" if there are none.
 
-    A ticket is matched at the instant at which it ends, if it can be.
+    A step begins at a multiple of the server's tick. So do deadlines there; of simulated tickets,
+    which come at any instant, most end just before it.
 
     >>> unreached((5.0, 60.0, 61.0), 60.0)
     'what changes from 61 s on never counts: tickets end after 60 s'
+    >>> unreached((5.0, 60.0), 60.0)
+    'tickets end at 60 s: a server still matches by what changes then, simulate seldom does'
     """
-    late = [age for age in ages if wait_max is not None and age > wait_max]
-    if not late:
+    last = max(ages, default=0.0)
+    if wait_max is None or last < wait_max:
         return ""
-    return f"what changes from {min(late):g} s on never counts: tickets end after {wait_max:g} s"
+    if last == wait_max:
+        ends = f"tickets end at {wait_max:g} s"
+        return f"{ends}: a server still matches by what changes then, simulate seldom does"
+    late = min(age for age in ages if age > wait_max)
+    return f"what changes from {late:g} s on never counts: tickets end after {wait_max:g} s"
 
 
 class ImportResult(msgspec.Struct, frozen=True, kw_only=True):

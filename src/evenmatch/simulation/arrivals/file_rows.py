@@ -123,7 +123,7 @@ CellReader = Callable[[str], Value]
 
 
 def _ids_of(text: str) -> Value:
-    """Return the id of a player or a household, or a set of them.
+    """Return a word that names something, such as the id of a player, or a set of them.
 
     Data frames write whole numbers with a point if some rows have none.
 
@@ -134,6 +134,7 @@ def _ids_of(text: str) -> Value:
 
 
 BY_FORM: dict[Form, CellReader] = {
+    Form.WORD: _ids_of,
     Form.SETS: words_of,
     Form.NAMES: _ids_of,
     Form.NETWORK: _ids_of,

@@ -103,16 +103,20 @@ def test_step_that_no_ticket_lives_to_see_is_reported() -> None:
     assert line.note == "what changes from 10 s on never counts: tickets end after 8 s"
 
 
-def test_step_at_the_end_of_tickets_counts(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("arrival", "matches"), [("0", 1), ("0.1", 0)])
+def test_step_at_the_end_of_tickets_counts_where_they_come_at_a_tick(
+    arrival: str, matches: int, tmp_path: Path
+) -> None:
     found = import_rule_set(encoded(RULES), ImportOptions(wait_max=10.0))
     (line,) = [each for each in found.lines if each.path == "$.expansions[0]"]
-    assert line.note == "by the age of the oldest ticket of a match"
+    assert line.note.startswith("tickets end at 10 s: a server still matches by what changes then")
     ((file, text),) = found.files.items()
     (tmp_path / file).write_text(text, encoding="utf-8")
-    (tmp_path / "a.csv").write_text("at,skill\n0,0\n0,50\n", encoding="utf-8")
+    rows = f"at,skill\n{arrival},0\n{arrival},50\n"
+    (tmp_path / "a.csv").write_text(rows, encoding="utf-8")
     arrivals = '[arrivals]\nfile = "a.csv"\n'
     scenario = parse_scenario(found.toml.partition("# The players")[0] + arrivals, tmp_path)
-    assert simulate(scenario).summary["matches"] == 1
+    assert simulate(scenario).summary["matches"] == matches
 
 
 def test_options_say_what_a_rule_set_does_not() -> None:
