@@ -102,6 +102,8 @@ export class Connection {
     if (body !== undefined) headers["content-type"] = "application/json";
     if (key !== undefined) headers["idempotency-key"] = key;
     const asked = { method, headers, body: body === undefined ? undefined : JSON.stringify(body) };
+    const address = `${this.url}${path}${search}`;
+    checkSendable(address, asked);
     const longest = this.timeout + 1000 * (Number(query.wait) || 0);
     for (let tried = 1; ; tried += 1) {
       let asked_to_wait = 0;
@@ -109,7 +111,7 @@ export class Connection {
       limit.begin(longest);
       try {
         const options = { ...asked, signal: limit.signal };
-        const answer = await fetch(`${this.url}${path}${search}`, options);
+        const answer = await fetch(address, options);
         if (answer.ok) return await contentOf(answer);
         const refusal = await refusalOf(answer);
         const isSafe = mayRepeat || answer.status === 429;
@@ -134,9 +136,9 @@ export class Connection {
       let wait = 0;
       const limit = new Limit(signal);
       try {
-        // Made here, so that a token that no header can say is no lost connection.
-        const headers = new Headers({ ...this.headers(), accept: "text/event-stream" });
-        if (last) headers.set("last-event-id", last);
+        const headers = { ...this.headers(), accept: "text/event-stream" };
+        if (last) headers["last-event-id"] = last;
+        checkSendable(this.url + path, { headers });
         limit.begin(this.timeout);
         const answer = await fetch(this.url + path, { headers, signal: limit.signal }).catch(lost);
         if (answer.status === 204) return;
@@ -288,6 +290,14 @@ function fieldsOf(frame) {
     if (at > 0) fields[line.slice(0, at)] = line.slice(at + 2);
   }
   return fields;
+}
+
+// Throws for an address, token or key that cannot be sent: `fetch` would end in the same error as
+// for a lost connection, and asking again would be in vain.
+function checkSendable(address, options) {
+  const { protocol } = new URL(new Request(address, options).url);
+  if (protocol === "http:" || protocol === "https:") return;
+  throw new TypeError(`the server's address must look like http://host:port, got ${address}`);
 }
 
 function lost(error) {

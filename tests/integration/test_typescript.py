@@ -251,10 +251,27 @@ console.log(told.join(" "));
 """
 
 
-STRANGE_TOKEN = """
+NEVER_SENT = """
 const { Connection } = await import(process.argv.at(-1));
-const server = new Connection("http://127.0.0.1:9", { token: "two\\nlines", chance: () => 0 });
-await server.events("/events").next().catch((error) => console.log(error.name));
+const real = fetch;
+globalThis.fetch = (...asked) => {
+  console.log("asked");
+  return real(...asked);
+};
+const say = (error) => console.log(error.name);
+const asked = [
+  ["http://127.0.0.1:9", { token: "two\\nlines" }],
+  ["http://127.0.0.1:9", { token: "em_\u2026" }],
+  ["here"],
+  ["localhost:8080"],
+];
+for (const [url, options] of asked) {
+  const server = new Connection(url, { ...options, chance: () => 0 });
+  await server.request("GET", "/").catch(say);
+  await server.events("/events", { signal: AbortSignal.timeout(500) }).next().catch(say);
+}
+const server = new Connection("http://127.0.0.1:9", { chance: () => 0 });
+await server.request("POST", "/", { body: {}, key: "two\\nlines" }).catch(say);
 """
 
 
@@ -494,8 +511,8 @@ def test_pages_that_are_not_secure_have_keys_too() -> None:
     assert re.fullmatch("[0-9a-f]{32}", first)
 
 
-def test_token_that_cannot_be_sent_ends_events_with_an_error() -> None:
-    assert said_by(STRANGE_TOKEN).strip() == "TypeError"
+def test_what_cannot_be_sent_is_told_at_once() -> None:
+    assert said_by(NEVER_SENT).split() == ["TypeError"] * 9
 
 
 def test_stream_whose_token_is_valid_no_more_ends_with_a_sentence() -> None:
