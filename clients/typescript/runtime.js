@@ -170,17 +170,16 @@ export class Connection {
     const protocols = this.token === null ? [] : ["evenmatch", `bearer.${this.token}`];
     for (let tried = 1; followed.size && !signal?.aborted; tried += 1) {
       const socket = new WebSocket(`${this.url.replace(/^http/, "ws")}/v1/stream`, protocols);
-      const close = () => socket.close();
-      const opening = setTimeout(close, Math.min(this.timeout, TIMER_MOST));
+      const limit = new Limit(signal);
+      limit.begin(this.timeout);
       let isOpened = false;
       const opened = () => {
-        clearTimeout(opening);
+        limit.pause();
         isOpened = true;
         resume(socket, followed, seen);
       };
-      signal?.addEventListener("abort", close);
       try {
-        for await (const text of messagesOf(socket, opened)) {
+        for await (const text of messagesOf(socket, opened, limit.signal)) {
           tried = 0;
           const event = JSON.parse(text);
           if (event.event === "problem") {
@@ -196,8 +195,7 @@ export class Connection {
           if (!followed.size) return;
         }
       } finally {
-        clearTimeout(opening);
-        signal?.removeEventListener("abort", close);
+        limit.end();
         socket.close();
       }
       if (!isOpened && !signal?.aborted) await this.checkAccess([...followed][0], signal);
@@ -239,7 +237,8 @@ function resume(socket, followed, seen) {
   if (fresh.length) socket.send(JSON.stringify({ follow: fresh }));
 }
 
-async function* messagesOf(socket, opened) {
+// Ends with the signal too: a socket waits long for a silent server before it says `close`.
+async function* messagesOf(socket, opened, signal) {
   const inbox = [];
   let wake = () => {};
   let isOver = false;
@@ -252,6 +251,7 @@ async function* messagesOf(socket, opened) {
   socket.addEventListener("message", ({ data }) => note(false)(inbox.push(data)));
   socket.addEventListener("error", note(true));
   socket.addEventListener("close", (event) => note(true)((code = event.code)));
+  signal.addEventListener("abort", note(true));
   for (;;) {
     while (inbox.length) yield inbox.shift();
     if (isOver && code === NOT_VALID) throw new ServerRefused(401, INVALID);

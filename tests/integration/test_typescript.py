@@ -199,6 +199,27 @@ console.log(told.sort().join(" "));
 """
 
 
+NEVER_CLOSED = """
+const { Connection } = await import(process.argv.at(-1));
+globalThis.WebSocket = class extends EventTarget {
+  constructor() {
+    super();
+    setTimeout(() => this.dispatchEvent(new Event("open")));
+  }
+  send() {
+    setTimeout(() => stop.abort());
+  }
+  close() {
+    console.log("closed");
+  }
+};
+const stop = new AbortController();
+const server = new Connection("http://here", { chance: () => 0 });
+const { done } = await server.stream(["s0-1"], { signal: stop.signal }).next();
+console.log(done);
+"""
+
+
 NOTHING_TO_FOLLOW = """
 const { Connection } = await import(process.argv.at(-1));
 const told = [];
@@ -491,6 +512,10 @@ def test_caller_hears_at_once_of_what_takes_longer_than_a_client_waits() -> None
 def test_abort_ends_requests_and_pauses() -> None:
     said = said_by(ABORTED)
     assert said.split() == [*["AbortError"] * 2, *["asked"] * 4, "true", "true"]
+
+
+def test_abort_ends_a_stream_whose_server_does_not_close_it() -> None:
+    assert said_by(NEVER_CLOSED).split() == ["closed", "true"]
 
 
 def test_stream_says_what_it_needs_and_ends_when_it_follows_nothing() -> None:
