@@ -318,6 +318,8 @@ async function refusalOf(answer) {
   } catch {
     // A proxy's page.
   }
-  problem = problem?.error ? problem : { error: "http_error", message: text.slice(0, 200) };
+  if (typeof problem?.error !== "string") {
+    problem = { error: "http_error", message: text.slice(0, 200) };
+  }
   return new ServerRefused(answer.status, problem, Number.isFinite(retryAfter) ? retryAfter : 1);
 }

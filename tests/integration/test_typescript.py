@@ -74,6 +74,15 @@ console.log(told.join(" "));
 """
 
 
+PROXYS_JSON = """
+const { Connection } = await import(process.argv.at(-1));
+const text = '{"error":{"code":502}}';
+globalThis.fetch = async () => new Response(text, { status: 502 });
+const server = new Connection("http://here", { tries: 1 });
+await server.request("GET", "/").catch(({ code, message }) => console.log(code, message));
+"""
+
+
 OLD_BROWSER = """
 const { Connection } = await import(process.argv.at(-1));
 delete ReadableStream.prototype[Symbol.asyncIterator];
@@ -484,6 +493,11 @@ def test_what_a_proxy_says_while_it_finds_no_server_is_waited_out() -> None:
         "away", "away", "waiting", "away", "http_error", "true",
         "away", "away", "waiting", "away",
     ]  # fmt: skip
+
+
+def test_error_of_a_proxy_in_json_is_told_as_it_is() -> None:
+    said = said_by(PROXYS_JSON)
+    assert said.strip() == 'http_error {"error":{"code":502}} (http_error)'
 
 
 def test_events_come_where_bodies_cannot_be_iterated_over() -> None:
