@@ -92,9 +92,10 @@ export class Connection {
   }
 
   // A request that may be done twice is repeated after a lost connection, and while the server is
-  // overloaded (429), cannot write (503) or is not found by a proxy (502, 504). Pauses double and are drawn, so that the clients of a
-  // server that comes back do not come together. A queue that an operator paused may stay so for
-  // long, as may a server that asks for more than a minute: that is said at once.
+  // overloaded (429), cannot write (503), waited for the body in vain (408) or is not found by a
+  // proxy (502, 504). Pauses double and are drawn, so that the clients of a server that comes back
+  // do not come together. A queue that an operator paused may stay so for long, as may a server
+  // that asks for more than a minute: that is said at once.
   async request(method, path, { query = {}, body, key, mayRepeat = true, signal } = {}) {
     const given = Object.entries(query).filter(([, value]) => value !== undefined);
     const search = given.length ? `?${new URLSearchParams(given)}` : "";
