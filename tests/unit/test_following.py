@@ -11,7 +11,7 @@ import pytest
 from evenmatch.client import streams
 from evenmatch.client.client import AsyncClient, ServerUnreachable
 from evenmatch.client.exchange import Exchange
-from evenmatch.client.streams import RESUME_MOST, _pause
+from evenmatch.client.streams import RESUME_MOST, TicketStream, _pause
 from tests.waiting import GIVE_UP
 
 READY_CHECK = 10.0
@@ -82,3 +82,17 @@ def test_stream_of_a_server_that_is_not_trusted_says_so(monkeypatch: pytest.Monk
                 await anext(aiter(client.events("s0-1")))
 
     asyncio.run(scene())
+
+
+def test_ticket_that_is_followed_again_after_a_problem_is_told_of_from_the_beginning() -> None:
+    state = '{"event":"waiting","sequence":7,"ticket":{"id":"s0-1","state":"waiting","wait":1.0}}'
+    problem = '{"event":"problem","ticket":"s0-1","problem":{"error":"unavailable","message":"-"}}'
+
+    async def scene() -> list[str]:
+        stream = TicketStream(Exchange("http://127.0.0.1:9"), ["s0-1"])
+        told = [stream._heard(state), stream._heard(problem)]
+        await stream.follow("s0-1")
+        told.append(stream._heard(state))
+        return [each.event for each in told if each is not None]
+
+    assert asyncio.run(scene()) == ["waiting", "problem", "waiting"]

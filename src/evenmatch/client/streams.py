@@ -138,6 +138,7 @@ class TicketStream:
             problem = msgspec.json.decode(text, type=StreamProblem)
             if problem.ticket is not None:
                 self._followed.pop(problem.ticket, None)
+                self._seen.pop(problem.ticket, None)
             return problem
         event = msgspec.json.decode(text, type=StreamEvent)
         ticket = event.ticket.id
