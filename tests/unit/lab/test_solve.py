@@ -214,7 +214,7 @@ def test_criterion_without_a_scale_is_optimised_but_no_part_of_quality(policy: s
         ticket["players"][0]["attributes"]["lag"] = ping
     lag = {"kind": "spread", "attribute": "lag", "scale": {"min": 0.0, "max": 100.0}, "weight": 3.0}
     raw = batch_of(tickets, RAW, lag, players=1)
-    found = evenmatch.solve(raw, policy=policy, effort=1_000, bound=True, bound_seconds=1)
+    found = evenmatch.solve(raw, policy=policy, effort=1_000, bound=True, bound_seconds=60)
 
     pairs = [sorted(p for team in match["teams"] for p in team) for match in found.matches]
     assert sorted(pairs) == [[0, 2], [1, 3]]
