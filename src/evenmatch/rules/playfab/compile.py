@@ -35,6 +35,7 @@ from evenmatch.model.condition import (
     ValueKind,
     ValueTest,
 )
+from evenmatch.model.fields import LARGEST
 from evenmatch.model.queue import Criterion, Format, Rule, Scale
 from evenmatch.model.ticket import LATENCY
 from evenmatch.rules.flexmatch.compile import RULES_MAX, CompiledRuleSet
@@ -58,6 +59,8 @@ TICKETS, ATTRIBUTES = "two tickets at least", "player attributes"
 BEST_MS = 1.0
 WORST_MS = 1e6
 """The most milliseconds that a criterion compares."""
+NOBODY = -2 * LARGEST
+"""Stands for a missing number; no ticket can have it."""
 KINDS: dict[type, ValueKind] = {
     StringEqualityRule: "string",
     SetIntersectionRule: "string_list",
@@ -222,18 +225,37 @@ def _test(queue: PlayFabQueue, rule: PlayFabRule, values: tuple[float, ...]) -> 
 
 def _team_difference(queue: PlayFabQueue, attribute: RuleAttribute, most: float) -> Test:
     """Return the test that averages of teams are close; with `any`, of those that have one."""
+    mean = FoldOf("avg", _property(queue, attribute, "number", is_grouped=True))
+    close = DistanceTest(measured=(mean,), reference=FoldOf("min", mean), most=most)
     if attribute.missing != "any":
-        mean = FoldOf("avg", _property(queue, attribute, "number", is_grouped=True))
-        return DistanceTest(measured=(mean,), reference=FoldOf("min", mean), most=most)
+        return close
     own = _property(queue, attribute, "number")
     teams = [msgspec.structs.replace(own, teams=(team,)) for team in own.teams]
     means = [FoldOf("avg", team) for team in teams]
-    lack = [_compares(FoldOf("count", team), "=", 0) for team in teams]
-    close = [
+    lack = [_lacks(queue, attribute, number) for number in own.teams]
+    pairs = [
         AnyOf((lack[a], lack[b], DistanceTest(measured=(means[a],), reference=means[b], most=most)))
         for a, b in combinations(own.teams, 2)
     ]
-    return AllOf(tuple(close))
+    # Pairs are many, and decide only where a team has no average.
+    return AnyOf((close, AllOf((AnyOf(tuple(lack)), *pairs))))
+
+
+def _lacks(queue: PlayFabQueue, attribute: RuleAttribute, number: int) -> Test:
+    """Return the test that nobody in a team has a number.
+
+    A default below all numbers shows it, and not a count: a search knows the least number of those
+    who may join, and so whether a team can still lack it.
+    """
+    own = _property(queue, attribute, "number")
+    given = msgspec.structs.replace(own, teams=(number,), default=NOBODY, is_optional=False)
+    nobody: Test = _compares(FoldOf("max", given), "<=", NOBODY)
+    return nobody if queue.teams[number].players_min else AnyOf((_is_empty(number), nobody))
+
+
+def _is_empty(team: int) -> Test:
+    players = FoldOf("count", TeamProperty(teams=(team,), is_grouped=False, what="players"))
+    return _compares(players, "=", 0)
 
 
 def large_from(queue: PlayFabQueue) -> float:
@@ -251,10 +273,7 @@ def _similarity(queue: PlayFabQueue) -> Test:
         have.append(_compares(largest, ">=", least))
         small: Test = _compares(largest, "<", least)
         if not team.players_min:
-            players = FoldOf(
-                "count", TeamProperty(teams=(number,), is_grouped=False, what="players")
-            )
-            small = AnyOf((_compares(players, "=", 0), small))
+            small = AnyOf((_is_empty(number), small))
         lack.append(small)
     return AnyOf((AllOf(tuple(have)), AllOf(tuple(lack))))
 

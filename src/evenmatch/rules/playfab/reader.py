@@ -7,6 +7,7 @@ Text that PlayFab would refuse although its meaning is plain is accepted with a 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -15,13 +16,21 @@ from evenmatch.errors import ConfigError
 from evenmatch.rules.fields import Fields
 from evenmatch.rules.findings import Finding, FindingList, child_path, excerpt
 from evenmatch.rules.json_text import Json, NotJson, read_json
-from evenmatch.rules.playfab.queue import PlayFabQueue, QueueTeam, ages_of
+from evenmatch.rules.playfab.queue import (
+    PlayFabQueue,
+    PlayFabRule,
+    QueueTeam,
+    TeamDifferenceRule,
+    ages_of,
+)
 from evenmatch.rules.playfab.rule_reader import NAME, PLAYERS_MAX, RuleReader
 
 CHARACTERS_MAX = 1_000_000
 QUEUES_MAX = 100
 AGES_MAX = 1_000
 """Most ages at which the rules of a queue may change: a second of work for a matcher."""
+PAIRS_MAX = 20_000
+"""Most pairs of teams that rules with `MatchAny` compare, each at every age: a second, too."""
 TEAM_PLAYERS_MAX = 32
 """Most players of a match of teams, according to PlayFab's documentation."""
 NAME_MAX = 64
@@ -198,6 +207,7 @@ def _read(fields: Fields) -> PlayFabQueue:
         message = f"changes at {len(ages):,} ages, at most {AGES_MAX:,} are allowed: raise"
         hint = "SecondsBetweenExpansions, let rules share it, or give them a Limit"
         findings.error(fields.path, f"{message} {hint}")
+    _check_pairs(fields, rules, len(teams))
     is_allocated = _read_allocation(fields)
     if is_allocated and not any(type(rule).__name__ == "RegionSelectionRule" for rule in rules):
         message = "is true, and PlayFab then needs a RegionSelectionRule; here none is needed"
@@ -214,6 +224,23 @@ def _read(fields: Fields) -> PlayFabQueue:
         path=fields.path,
         is_allocated=is_allocated,
     )
+
+
+def _check_pairs(fields: Fields, rules: Sequence[PlayFabRule], teams: int) -> None:
+    """Refuse rules that compare each two teams, as some may lack the number, at too many ages."""
+    ages = sum(
+        len(ages_of(rule))
+        for rule in rules
+        if isinstance(rule, TeamDifferenceRule) and rule.attribute.missing == "any"
+    )
+    pairs = ages * math.comb(teams, 2)
+    if pairs > PAIRS_MAX:
+        message = f"compares {pairs:,} pairs of teams over all ages of its TeamDifferenceRules with"
+        hint = "give a DefaultAttributeValue in its place, or fewer expansions"
+        findings = fields.findings
+        findings.error(
+            fields.path, f"{message} MatchAny, at most {PAIRS_MAX:,} are allowed: {hint}"
+        )
 
 
 def _check_name(fields: Fields, name: str, most: int) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from evenmatch.criteria.condition.partial_match import Outlook
 from evenmatch.rules.playfab.checker import Json, PlainTicket
 from tests.playfab_play import engine_admits, played
 
@@ -359,6 +360,37 @@ def test_teams_with_the_number_are_close_whoever_lacks_it() -> None:
     text["Teams"].append({"Name": "green", "MinTeamSize": 1, "MaxTeamSize": 1})
     assert made(text, ticket("a", 1), ticket("b", None), ticket("c", 2)) == [(0.0, "a|b|c")]
     assert made(text, ticket("a", 1), ticket("b", None), ticket("c", 3)) == []
+
+
+def test_empty_team_meets_any_team_as_nobody_in_it_has_the_number() -> None:
+    keys = {"Difference": 1, "AttributeNotSpecifiedBehavior": "MatchAny"}
+    text = queue(rule("TeamDifferenceRule", **keys), teams=(0, 2))
+    assert len(made(text, ticket("a", 1), ticket("b", 9))) == 1  # in one team
+    text["Teams"] = [team | {"MaxTeamSize": 1} for team in text["Teams"]]
+    assert made(text, ticket("a", 1), ticket("b", 9)) == []
+    text["Teams"].append({"Name": "green", "MinTeamSize": 0, "MaxTeamSize": 1})
+    assert len(made(text, ticket("a", 1), ticket("b", 2))) == 1
+
+
+def test_who_may_match_any_costs_a_search_little_while_all_have_the_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[bool] = []
+    can_pass = Outlook.can_pass
+
+    def counted(*given: Any) -> bool:
+        asked.append(True)
+        return can_pass(*given)
+
+    monkeypatch.setattr(Outlook, "can_pass", counted)
+    text = queue(rule("TeamDifferenceRule", Difference=20), players=(12, 12), teams=(3, 3))
+    text["Teams"] += [{"Name": n, "MinTeamSize": 3, "MaxTeamSize": 3} for n in ("green", "gold")]
+    pool = [ticket(f"t{n}", 37 * n % 101 * 10.0, at=n) for n in range(40)]
+    plain, steps = len(made(text, *pool)), len(asked)
+    text["Rules"][0]["AttributeNotSpecifiedBehavior"] = "MatchAny"
+    assert len(made(text, *pool)) == plain
+    # The plain rule also says which candidates are too far apart before any is tried.
+    assert len(asked) < 6 * steps
 
 
 def test_default_stands_in_for_what_is_missing() -> None:

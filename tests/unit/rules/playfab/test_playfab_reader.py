@@ -355,6 +355,22 @@ def test_rules_that_change_at_very_many_ages_are_refused() -> None:
     assert "changes at 1,938 ages, at most 1,000 are allowed" in errors[0]
 
 
+def test_rules_that_compare_very_many_pairs_of_teams_are_refused() -> None:
+    teams = [{"Name": f"t{n}", "MinTeamSize": 1, "MaxTeamSize": 1} for n in range(100)]
+    sizes = {"MinMatchSize": 100, "MaxMatchSize": 100, "Teams": teams}
+    linear = {"Type": "Linear", "Delta": 1, "Limit": 9, "SecondsBetweenExpansions": 5}
+    keys = {"Type": "TeamDifferenceRule", "AttributeNotSpecifiedBehavior": "MatchAny"}
+    rules = [difference(**keys), difference(**keys, Name="s", Expansion=linear)]
+    assert not any(each.startswith("error") for each in found(queue(**sizes, Rules=rules[:1])))
+    errors = [each for each in found(queue(**sizes, Rules=rules)) if each.startswith("error")]
+    assert len(errors) == 1
+    assert "compares 29,700 pairs of teams" in errors[0]
+    assert "at most 20,000 are allowed" in errors[0]
+    rules[1] |= {"AttributeNotSpecifiedBehavior": "UseDefault", "DefaultAttributeValue": 1}
+    rules[1]["Attribute"] = {"Path": "rank", "Source": "User"}
+    assert not any(each.startswith("error") for each in found(queue(**sizes, Rules=rules)))
+
+
 def test_empty_expansions_of_the_api_are_none() -> None:
     raw = queue(Rules=[difference(LinearExpansion={}, CustomExpansion={})])
     assert found(raw) == []
