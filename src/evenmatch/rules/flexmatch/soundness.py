@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from evenmatch.rules.findings import FindingList, child_path
 from evenmatch.rules.flexmatch.bounds import Range, Sizes, bounds_of, players_of
+from evenmatch.rules.flexmatch.compile import RULES_MAX
 from evenmatch.rules.flexmatch.expansion_reader import ALGORITHM_FIELDS, RULE_FIELDS
 from evenmatch.rules.flexmatch.expressions import Call, Constant, Property, type_of
 from evenmatch.rules.flexmatch.oversights import note_oversights
@@ -42,7 +43,7 @@ WRITTEN_MAX = 1_000
 DEPTH_MAX = 100
 """Most operators within each other in a statement that is written out."""
 TESTS_MAX = 10_000
-"""Most tests of a match, each counted at every age: seconds of work for a server."""
+"""Most tests of a match, each counted at every age at which it changes: a second's work."""
 LARGE_RULES = (BatchDistanceRule, LatencyRule)
 LOOSER_UP = ("distance_max", "latency_ms_max", "distance_ms_max", "count_max", "players_max")
 """Numbers that allow more matches the higher they are; others do the lower they are."""
@@ -297,19 +298,57 @@ def _judge_work(rule_set: RuleSet, supporting: frozenset[str], findings: Finding
         large.add(rule.name)
     enforced = [each for each in rule_set.rules if each.name not in supporting]
     tests = 1 + sum(written[each.name][0] for each in enforced if not isinstance(each, SortRule))
-    ages = {0.0} | {
-        step.wait
-        for each in rule_set.expansions
-        if not isinstance(each, AlgorithmExpansion)
-        for step in each.steps
-    }
     if tests > TESTS_MAX:
         message = f"make {tests:,} tests of a match, at most {TESTS_MAX:,} are allowed"
         findings.error("$.rules", f"{message}; name rules in fewer statements")
-    elif tests * len(ages) > TESTS_MAX:
-        message = f"change {tests:,} tests of a match at {len(ages):,} ages, and the product may be"
-        hint = "give them fewer steps, or steps at the same ages"
-        findings.error("$.expansions", f"{message} {TESTS_MAX:,} at most; {hint}")
+        return
+    shares = _shares(rule_set, enforced, written)
+    total = sum([share.tests * len(share.ages) for share in shares])
+    if total > TESTS_MAX:
+        most = max(shares, key=lambda share: share.tests * len(share.ages))
+        message = (
+            f"make {total:,} tests of a match over all ages, at most {TESTS_MAX:,} are allowed"
+        )
+        of = f"{most.tests:,} at each of {len(most.ages):,} ages are of {most.name}"
+        findings.error("$.expansions", f"{message}; {of}: give fewer steps")
+
+
+class _Share(NamedTuple):
+    """The tests that are made anew at some ages, and whose they are."""
+
+    name: str
+    tests: int
+    ages: frozenset[float]
+
+
+def _shares(
+    rule_set: RuleSet, enforced: list[FlexRule], written: dict[str, tuple[int, int]]
+) -> list[_Share]:
+    """Return how many tests change at which ages, for each condition that a queue has."""
+    ages: dict[str, frozenset[float]] = {}
+    for rule in rule_set.rules:
+        own = {0.0}
+        if isinstance(rule, CompoundRule):
+            own = own.union(*[ages[name] for name in set(names_in(rule.statement))])
+        for each in rule_set.expansions:
+            if isinstance(each, RuleExpansion) and rule.name in each.rules:
+                own |= {step.wait for step in each.steps}
+        ages[rule.name] = frozenset(own)
+    teams = [each for each in rule_set.expansions if isinstance(each, TeamExpansion)]
+    sizes = frozenset({0.0} | {step.wait for each in teams for step in each.steps})
+    rules = [
+        _Share(f"the rule {rule.name}", written[rule.name][0], ages[rule.name])
+        for rule in enforced
+        if not isinstance(rule, SortRule)
+    ]
+    # Beside the sizes and the attributes, a queue has so many conditions; it joins the others.
+    alone = RULES_MAX - 3
+    first, rest = rules[:alone], rules[alone:]
+    if len(rest) > 1:
+        name = f"{rest[0].name} and all after it, which are judged as one"
+        every = frozenset[float]().union(*[share.ages for share in rest])
+        rest = [_Share(name, sum([share.tests for share in rest]), every)]
+    return [_Share("the sizes of teams", 1, sizes), *first, *rest]
 
 
 def _written(statement: Statement, written: dict[str, tuple[int, int]]) -> tuple[int, int]:

@@ -374,14 +374,35 @@ def test_long_chain_of_compound_rules_is_an_error() -> None:
     assert message.startswith("nests 101 deep")
 
 
-def test_many_rules_at_many_ages_are_an_error() -> None:
-    rules = [DISTANCE | {"name": f"R{number}"} for number in range(99)]
-    stairs = [(float(wait), wait + 10.0) for wait in range(1, 101)]
-    expansion = steps("rules[R0].maxDistance", *stairs)
-    assert said("error", *rules, expansions=[expansion | {"steps": expansion["steps"][:-1]}]) == []
-    ((path, message),) = said("error", *rules, expansions=[expansion])
+def stairs(rule: str, count: int) -> dict[str, Any]:
+    return steps(
+        f"rules[{rule}].maxDistance", *[(wait + 1.0, wait + 11.0) for wait in range(count)]
+    )
+
+
+def test_rule_that_changes_at_many_ages_counts_by_itself() -> None:
+    rules = [DISTANCE | {"name": f"R{number}"} for number in range(19)]
+    assert said("error", *rules, expansions=[stairs("R0", 501)]) == []
+    teams = [(wait + 1.0, 1.0) for wait in range(501)]
+    assert said("error", *rules, expansions=[steps("teams[red].minPlayers", *teams)]) == []
+
+
+def test_many_tests_at_many_ages_are_an_error() -> None:
+    many = {"name": "C", "type": "compound", "statement": f"or({','.join(['A'] * 100)})"}
+    rules = [DISTANCE | {"name": "A"}, many, DISTANCE | {"name": "B"}]
+    assert said("error", *rules, expansions=[stairs("A", 98), stairs("B", 97)]) == []
+    ((path, message),) = said("error", *rules, expansions=[stairs("A", 99), stairs("B", 97)])
     assert path == "$.expansions"
-    assert message.startswith("change 100 tests of a match at 101 ages")
+    assert message.startswith("make 10,099 tests of a match over all ages, at most 10,000 are")
+    assert message.endswith("100 at each of 100 ages are of the rule C: give fewer steps")
+
+
+def test_rules_that_a_queue_joins_count_together() -> None:
+    rules = [DISTANCE | {"name": f"R{number}"} for number in range(99)]
+    expansions = [stairs(f"R{number}", 150 - number) for number in (90, 95)]
+    assert said("error", *rules, expansions=expansions) == []
+    ((_, message),) = said("error", *rules, expansions=[stairs("R90", 200)])
+    assert "86 at each of 201 ages are of the rule R13 and all after it" in message
 
 
 def test_many_large_statements_are_an_error() -> None:
