@@ -120,7 +120,9 @@ class RuleReader:
         for fields in rules:
             raw = fields.raw("Attribute")
             path = raw.get("Path") if isinstance(raw, dict) else raw
-            source = str(raw.get("Source", SOURCES[0])) if isinstance(raw, dict) else SOURCES[0]
+            source = raw.get("Source") if isinstance(raw, dict) else None
+            if not isinstance(source, str):
+                source = SOURCES[0]
             if not isinstance(path, str) or (path, _plain(source)) in self._attributes:
                 continue
             parts = [part for part in re.split(r"[.\[\]'\"]+", path.lstrip("$")) if part]

@@ -7,7 +7,7 @@ import pytest
 
 from evenmatch.errors import ConfigError
 from evenmatch.rules.languages import load_rules
-from evenmatch.rules.playfab.queue import ages_of, only_loosens, steps_of, value_at
+from evenmatch.rules.playfab.queue import DifferenceRule, ages_of, only_loosens, steps_of, value_at
 from evenmatch.rules.playfab.reader import is_playfab_text, load_queues, read_queues
 from tests.shared import ROOT
 
@@ -422,6 +422,14 @@ def test_one_path_of_two_sources_is_two_attributes() -> None:
     (read,) = load_queues(msgspec.json.encode(queue(Rules=rules)))
     names = [getattr(rule, "attribute").name for rule in read.rules]  # noqa: B009
     assert names == ["level", "level_value", "level"]
+
+
+def test_source_of_null_is_none() -> None:
+    attribute = {"Path": "$.skill", "Source": None}
+    text = msgspec.json.encode(queue(Rules=[difference(Attribute=attribute)]))
+    (rule,) = load_queues(text)[0].rules
+    assert isinstance(rule, DifferenceRule)
+    assert (rule.attribute.name, rule.attribute.source) == ("skill", "User")
 
 
 def test_attribute_of_two_types_is_an_error() -> None:
