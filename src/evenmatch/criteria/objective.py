@@ -28,6 +28,7 @@ from evenmatch.criteria.scales import Floats
 from evenmatch.criteria.venue import Venues
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Ticket, Value, attribute_of
+from evenmatch.model.ticket_names import origin_of
 
 Cost = TypeVar("Cost", float, Floats)
 COST_SLACK = 1e-12
@@ -92,6 +93,7 @@ class Objective:
         self._checks = tuple(dict.fromkeys(checks))
         sizes = range(1, max(queue.format.players) + 1)
         self.party_sizes = frozenset([size for size in sizes if queue.format.admits(size)])
+        self._has_rule_set = any(rule.condition is not None for rule in queue.rules)
         sides = ("side",) if queue.format.sides else ()
         self.samples = samples_of(queue)
         self.id_lists = frozenset(c.definition.attribute for c in compared if c.is_list_of_players)
@@ -106,7 +108,8 @@ class Objective:
                 value = attribute_of(ticket, player, attribute)
                 if type(value) not in plain and (wrong := problem(value)):
                     whose = f" of player {player.id}" if len(ticket.players) > 1 else ""
-                    return f"attribute {attribute}{whose} {wrong}"
+                    origin = origin_of(attribute) if self._has_rule_set else ""
+                    return f"attribute {attribute}{whose} {wrong}{origin}"
         if self.rules.may_be_hopeless and (wrong := self.rules.hopeless(ticket)):
             return wrong
         form = self.queue.format

@@ -3,7 +3,6 @@
 Each language has a package of its own: `flexmatch` reads AWS FlexMatch rule sets, `playfab` reads
 queues of PlayFab Matchmaking. `languages` recognises the language of a text and compiles it for a
 queue. Shared code is here: `json_text` reads JSON as people write it, `fields` reads the keys of
-its objects, `findings` collects errors and oddities, `ticket_names` keeps attributes apart from
-what their names mean in tickets. May import `model`, `criteria` and msgspec; never a policy, the
-engine or a server.
+its objects, `findings` collects errors and oddities. May import `model`, `criteria` and msgspec;
+never a policy, the engine or a server.
 """

@@ -30,6 +30,7 @@ from evenmatch.model.condition import (
     waits_of,
 )
 from evenmatch.model.ticket import NewTicket, Ticket, attribute_of
+from evenmatch.model.ticket_names import origin_of
 
 
 class Interval(NamedTuple):
@@ -172,7 +173,7 @@ class Conditions:
                 wrong = problem_of(leaf, attribute_of(ticket, player, leaf.attribute))
                 if wrong:
                     whose = f" of player {player.id}" if len(ticket.players) > 1 else ""
-                    return f"attribute {leaf.attribute}{whose} {wrong}"
+                    return f"attribute {leaf.attribute}{whose} {wrong}{origin_of(leaf.attribute)}"
         return None
 
     def objections(self, teams: Seats, now: float) -> list[Condition]:

@@ -20,6 +20,7 @@ from evenmatch.lab.imports.report import (
 )
 from evenmatch.lab.imports.toml_text import arrivals_text, table_text, value_text
 from evenmatch.lab.rule_set_scenario import drawn_by
+from evenmatch.model.ticket_names import ticket_name
 from evenmatch.rules.fields import Fields
 from evenmatch.rules.findings import FindingList, child_path, excerpt
 from evenmatch.rules.flexmatch.compile import CompiledRuleSet, compile_rule_set
@@ -27,7 +28,6 @@ from evenmatch.rules.flexmatch.reader import read_rule_set
 from evenmatch.rules.flexmatch.rendering import render_rule_set
 from evenmatch.rules.flexmatch.rule_set import AlgorithmExpansion, RuleSet, SortRule
 from evenmatch.rules.json_text import Json, NotJson, read_json
-from evenmatch.rules.ticket_names import ticket_name
 
 ANSWER_MAX = 1_000_000
 BODY = "RuleSetBody"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from evenmatch.model.ticket_names import ticket_name
 from evenmatch.rules.flexmatch.expressions import Call, Constant, Expression, Property
 from evenmatch.rules.flexmatch.rule_set import (
     BatchDistanceRule,
@@ -16,11 +17,10 @@ from evenmatch.rules.flexmatch.rule_set import (
     RuleSet,
     SortRule,
 )
-from evenmatch.rules.ticket_names import ticket_name
 
 
 def with_ticket_names(rule_set: RuleSet) -> RuleSet:
-    """Return a rule set whose attributes are called as in tickets; see `rules.ticket_names`."""
+    """Return a rule set whose attributes are called as in tickets; see `model.ticket_names`."""
     if all(each.name == ticket_name(each.name) for each in rule_set.attributes):
         return rule_set
     algorithm = rule_set.algorithm

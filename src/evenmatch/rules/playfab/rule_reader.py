@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 from evenmatch.model.condition import ValueKind
+from evenmatch.model.ticket_names import RESERVED
 from evenmatch.rules.fields import Fields
 from evenmatch.rules.findings import excerpt
 from evenmatch.rules.json_text import Json
@@ -31,7 +32,6 @@ from evenmatch.rules.playfab.queue import (
     TeamSizeBalanceRule,
     TeamTicketSizeSimilarityRule,
 )
-from evenmatch.rules.ticket_names import RESERVED
 
 SOURCES: tuple[Source, ...] = get_args(Source)
 RULES_MAX = 20

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from evenmatch.errors import InvalidTicket
 from evenmatch.model.ticket import LATENCY, Player, Value, check_player_id
+from evenmatch.model.ticket_names import declared_name, ticket_name
 from evenmatch.rules.flexmatch.rule_set import AttributeValue as Default
 from evenmatch.rules.flexmatch.rule_set import RuleSet
-from evenmatch.rules.ticket_names import declared_name, ticket_name
 from evenmatch.server.gamelift.service_errors import invalid
 from evenmatch.server.gamelift.shapes import AttributeValue, PlayerShape
 

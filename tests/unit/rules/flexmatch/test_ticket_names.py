@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
+from evenmatch.criteria.objective import Objective
 from evenmatch.criteria.validation.queue import check_queue
-from evenmatch.model.queue import Queue
+from evenmatch.model.queue import Criterion, Queue
+from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.model.ticket_names import declared_name, ticket_name
 from evenmatch.rules.flexmatch.compile import compile_rule_set
-from evenmatch.rules.ticket_names import declared_name, ticket_name
 from tests.flexmatch_kit import rule_set_of
 
 NAMES = [
@@ -67,3 +69,16 @@ def test_teams_keep_their_names_beside_an_attribute_called_side() -> None:
     attributes = [{"name": "side", "type": "string", "default": "x"}]
     compiled = compile_rule_set(rule_set_of(playerAttributes=attributes))
     assert compiled.format.sides == ("red", "blue")
+
+
+def test_ticket_that_uses_the_declared_name_is_told_the_name_in_tickets() -> None:
+    attributes = {"type": "number", "name": "size"}
+    plain = compile_rule_set(rule_set_of(playerAttributes=[attributes]))
+    compared = compile_rule_set(rule_set_of(*rules_on("size"), playerAttributes=[attributes]))
+    ticket = NewTicket((Player("p", attributes={"size": 3.0}),))
+    origin = "(the rule set's size is called so in tickets)"
+    for compiled in (plain, compared):
+        wrong = Objective(compiled.queue(Queue())).missing(ticket)
+        assert wrong == f"attribute size_value is missing {origin}"
+    by_hand = Queue(criteria=(Criterion("spread", "size_value"),))
+    assert Objective(by_hand).missing(ticket) == "attribute size_value is missing"

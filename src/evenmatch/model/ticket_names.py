@@ -37,6 +37,16 @@ def declared_name(name: str) -> str:
     return name.replace("~1", ".").replace("~0", "~")
 
 
+def origin_of(name: str) -> str:
+    """Return the end of a sentence about a rule set's attribute, by its name in tickets.
+
+    >>> origin_of("skill"), origin_of("side_value")
+    ('', " (the rule set's side is called so in tickets)")
+    """
+    declared = declared_name(name)
+    return "" if declared == name else f" (the rule set's {declared} is called so in tickets)"
+
+
 def _is_reserved(name: str) -> bool:
     while name.endswith(ENDING):
         name = name.removesuffix(ENDING)
