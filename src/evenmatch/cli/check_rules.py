@@ -7,12 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from evenmatch.errors import ConfigError
 from evenmatch.model.ticket import LATENCY
+from evenmatch.model.ticket_names import declared_name
 from evenmatch.rules.findings import Finding
 from evenmatch.rules.flexmatch.checker.judgement import objections_to
-from evenmatch.rules.flexmatch.checker.match import CandidateMatch, CandidateTicket
+from evenmatch.rules.flexmatch.checker.match import (
+    CandidateMatch,
+    CandidatePlayer,
+    CandidateTicket,
+)
 from evenmatch.rules.flexmatch.reader import read_rule_set
 from evenmatch.rules.flexmatch.rule_set import RuleSet
 from evenmatch.rules.playfab.checker import Json, PlainTicket, key_of, objections
@@ -64,12 +70,28 @@ def check_rules(path: Path, matches: Path | None) -> int:
     if matches is not None:
 
         def by_rule_set(line: MatchToCheck) -> list[str]:
-            return [str(each) for each in objections_to(rule_set, line, line.at)]
+            match = _with_declared_names(line, rule_set)
+            return [str(each) for each in objections_to(rule_set, match, line.at)]
 
         return _check_matches(path, by_rule_set, matches)
     print(f"{path} is a valid FlexMatch rule set: {_extent(rule_set)}.")
     _say_findings(findings)
     return 0
+
+
+def _with_declared_names(match: CandidateMatch, rule_set: RuleSet) -> CandidateMatch:
+    """Return a match whose players have attributes by their names in tickets by the declared."""
+    declared = {each.name for each in rule_set.attributes}
+
+    def renamed(player: CandidatePlayer) -> CandidatePlayer:
+        others = {declared_name(e): v for e, v in player.attributes.items() if e not in declared}
+        return replace(player, attributes=others | dict(player.attributes))
+
+    teams = {
+        team: tuple([replace(e, players=tuple(map(renamed, e.players))) for e in tickets])
+        for team, tickets in match.teams.items()
+    }
+    return CandidateMatch(teams=teams)
 
 
 def _check_queues(path: Path, text: bytes, matches: Path | None) -> int:

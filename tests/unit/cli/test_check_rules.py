@@ -203,3 +203,25 @@ def test_fewest_players_of_a_match_are_one(
     path.write_text(text_of(teams=[{"name": "red", "minPlayers": least, "maxPlayers": most}]))
     _, out, _ = run(capsys, path)
     assert f"rule set: {players}, 1 team," in out
+
+
+@pytest.mark.parametrize(
+    ("declared", "given"), [("side", "side"), ("side", "side_value"), ("a.b", "a~1b")]
+)
+def test_attribute_of_a_flexmatch_match_goes_by_its_name_in_either_place(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, declared: str, given: str
+) -> None:
+    near = {"name": "near", "type": "batchDistance", "batchAttribute": declared, "maxDistance": 5}
+    attributes = [{"name": declared, "type": "number"}]
+    path = tmp_path / "rules.json"
+    teams = [{"name": "red", "minPlayers": 2, "maxPlayers": 2}]
+    sections = {"playerAttributes": attributes, "teams": teams, "rules": [near]}
+    path.write_text(json.dumps({"ruleLanguageVersion": "1.0"} | sections))
+    for other, code in ((4, 0), (9, 1)):
+        tickets = [
+            {"id": f"t{n}", "players": [{"id": f"p{n}", "attributes": {given: value}}]}
+            for n, value in enumerate((1, other))
+        ]
+        text = json.dumps({"match": "m", "at": 1.0, "teams": {"red": tickets}})
+        result = run(capsys, path, "--matches", matches(tmp_path, text))
+        assert result[0] == code, result
