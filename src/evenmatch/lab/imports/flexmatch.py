@@ -21,7 +21,7 @@ from evenmatch.lab.imports.report import (
 from evenmatch.lab.imports.toml_text import arrivals_text, table_text, value_text
 from evenmatch.lab.rule_set_scenario import drawn_by
 from evenmatch.model.ticket_names import ticket_name
-from evenmatch.rules.fields import Fields
+from evenmatch.rules.fields import MISSING, Fields
 from evenmatch.rules.findings import FindingList, child_path, excerpt
 from evenmatch.rules.flexmatch.compile import CompiledRuleSet, compile_rule_set
 from evenmatch.rules.flexmatch.reader import read_rule_set
@@ -172,14 +172,22 @@ def _times(fields: Fields, options: ImportOptions) -> _Times:
     """Return the times of a configuration; one may be missing if an option gives it."""
     wait_max = accept = None
     if options.wait_max is None or fields.has(REQUEST):
-        wait_max = fields.whole(REQUEST, 1, REQUEST_MAX)
+        wait_max = _seconds(fields, REQUEST, REQUEST_MAX, "--wait-max")
     is_asked = fields.raw(REQUIRED)
     if is_asked is not None and not isinstance(is_asked, bool):
         message = f"must be true or false, got {excerpt(is_asked)}"
         fields.findings.error(fields.at(REQUIRED), message)
     if is_asked is True and (options.accept is None or fields.has(ACCEPTANCE)):
-        accept = fields.whole(ACCEPTANCE, 1, ACCEPTANCE_MAX)
+        accept = _seconds(fields, ACCEPTANCE, ACCEPTANCE_MAX, "--accept")
     return _Times(wait_max, accept)
+
+
+def _seconds(fields: Fields, key: str, most: int, option: str) -> int | None:
+    """Return a time of a configuration; without it there is an error that names the option."""
+    if fields.has(key):
+        return fields.whole(key, 1, most)
+    fields.findings.error(fields.at(key), f"{MISSING}; give it a number, or give {option} SECONDS")
+    return None
 
 
 def _first_error(findings: FindingList) -> str:
@@ -214,8 +222,8 @@ def _configuration(text: bytes, source: str) -> tuple[Fields, dict[str, int]]:
             raw, path = raw[key], child_path(path, key)
     if isinstance(raw, list) and raw:
         raw, path = raw[0], child_path(path, 0)
-    if not isinstance(raw, dict) or REQUEST not in raw:
-        raise ConfigError(f"{source}: must be an object with {REQUEST}, as AWS prints it")
+    if not isinstance(raw, dict) or ("Name" not in raw and REQUEST not in raw):
+        raise ConfigError(f"{source}: must be an object with Name or {REQUEST}, as AWS prints it")
     return Fields(raw, path, findings), findings.lines
 
 

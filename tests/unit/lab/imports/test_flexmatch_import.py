@@ -235,10 +235,23 @@ def test_option_says_what_a_configuration_leaves_out() -> None:
     assert taken["AcceptanceTimeoutSeconds"] == ("exactly", "accept.seconds = 20")
 
 
+def test_option_stands_in_for_a_key_that_is_not_there() -> None:
+    raw = encoded({"Name": "ranked", "AcceptanceRequired": True, "AcceptanceTimeoutSeconds": 20})
+    found = import_rule_set(encoded(RULES), ImportOptions(wait_max=60.0), raw)
+    (queue,) = tomllib.loads(found.toml)["queue"]
+    assert (queue["wait_max"], queue["accept"]) == (60, {"seconds": 20})
+    with pytest.raises(ConfigError, match=r"RequestTimeoutSeconds .*missing.* --wait-max SECONDS"):
+        import_rule_set(encoded(RULES), NONE, raw)
+    for other in (b"[]", encoded(RULES)):
+        with pytest.raises(ConfigError, match=r"own.json: must be an object with Name or Request"):
+            import_rule_set(encoded(RULES), ImportOptions(wait_max=60.0), other, source="own.json")
+
+
 @pytest.mark.parametrize(
     ("keys", "sentence"),
     [
         ({"RequestTimeoutSeconds": None}, "RequestTimeoutSeconds (line 1) is missing"),
+        ({"AcceptanceRequired": True}, "give it a number, or give --accept SECONDS"),
         ({"RequestTimeoutSeconds": 0}, "must be a whole number from 1 to 43200, got 0"),
         ({"RequestTimeoutSeconds": 1e12}, "must be a whole number from 1 to 43200"),
         ({"AcceptanceRequired": True}, "AcceptanceTimeoutSeconds (line 1) is missing"),
