@@ -7,11 +7,15 @@ attributes under other names, and each of those leads back to the one that was d
 
 from __future__ import annotations
 
+import re
+
 from evenmatch.model.ticket import LATENCY
 
 RESERVED = ("at", LATENCY, "leaves_at", "player", "queues", "roles", "side", "size", "ticket")
 """Names that have another meaning in our tickets and recordings."""
 ENDING = "_value"
+MISREAD = re.compile("~(?=[01])")
+"""A tilde that would be taken for one that stands for a dot, or for a tilde."""
 
 
 def ticket_name(declared: str) -> str:
@@ -22,8 +26,9 @@ def ticket_name(declared: str) -> str:
     """
     if _is_reserved(declared):
         return declared + ENDING
-    # Without its dots a name must differ from all others, so it is escaped as in JSON pointers.
-    return declared.replace("~", "~0").replace(".", "~1")
+    # Without its dots a name must differ from all others, so it is escaped as in JSON pointers,
+    # but only where it must be.
+    return MISREAD.sub("~0", declared).replace(".", "~1")
 
 
 def declared_name(name: str) -> str:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import msgspec
 
 from evenmatch.errors import ArrivalsError
 from evenmatch.model.ticket import NewTicket
+
+BARE = re.compile(r"[A-Za-z0-9_-]+")
+"""A name that needs no quotes in TOML, nor in a shell."""
+MISSING = re.compile(r"is missing( \(.*\))?\Z")
+"""How a sentence on a missing value ends; a rule set may call it otherwise."""
 
 
 class RowPlace(msgspec.Struct, frozen=True, gc=False):
@@ -38,12 +44,13 @@ class RowPlace(msgspec.Struct, frozen=True, gc=False):
         where = f"{self.file}, {self.unit} {self.line}"
         if about in self.columns:
             where += f", column {self.columns[about]}"
-        elif about and sentence.endswith("is missing"):
+        elif about and MISSING.search(sentence):
             known = ", ".join(list(self.columns.values())[:50])
+            key = about if BARE.fullmatch(about) else msgspec.json.encode(about).decode()
             sentence += (
                 f"; the file has no column {about}: if another one holds it, add "
-                f'{about} = "ITS NAME" to [arrivals.columns], or give --columns '
-                f'{about}="ITS NAME"; columns are {known}'
+                f'{key} = "ITS NAME" to [arrivals.columns], or give --columns '
+                f'{key}="ITS NAME"; columns are {known}'
             )
         return ArrivalsError(f"{where}: {sentence}")
 

@@ -1,12 +1,17 @@
 """Attributes whose names have another meaning in tickets."""
 
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evenmatch import simulate
 from evenmatch.criteria.objective import Objective
 from evenmatch.criteria.validation.queue import check_queue
+from evenmatch.errors import ArrivalsError
 from evenmatch.model.queue import Criterion, Queue
+from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.model.ticket_names import declared_name, ticket_name
 from evenmatch.rules.flexmatch.compile import compile_rule_set
@@ -43,6 +48,19 @@ def test_names_in_tickets_are_different_and_lead_back() -> None:
     assert found[:2] == ["skill", "side_value"]
     assert len(set(found)) == len(NAMES)
     assert [declared_name(each) for each in found] == NAMES
+
+
+def test_only_a_tilde_that_could_be_misread_is_escaped() -> None:
+    assert [ticket_name(each) for each in ("a~b", "~", "a~1", "a~.")] == [
+        "a~b",
+        "~",
+        "a~01",
+        "a~~1",
+    ]
+    texts = ["".join(each) for size in range(1, 6) for each in product("~01.", repeat=size)]
+    found = [ticket_name(each) for each in texts]
+    assert len(set(found)) == len(texts)
+    assert [declared_name(each) for each in found] == texts
 
 
 def queue_on(name: str) -> Queue:
@@ -82,3 +100,22 @@ def test_ticket_that_uses_the_declared_name_is_told_the_name_in_tickets() -> Non
         assert wrong == f"attribute size_value is missing {origin}"
     by_hand = Queue(criteria=(Criterion("spread", "size_value"),))
     assert Objective(by_hand).missing(ticket) == "attribute size_value is missing"
+
+
+@pytest.mark.parametrize(
+    ("declared", "key"), [("leaves_at", "leaves_at_value"), ("a.b", '"a~1b"'), ("a~b", '"a~b"')]
+)
+def test_recording_without_the_name_in_tickets_is_told_how_to_map_it(
+    tmp_path: Path, declared: str, key: str
+) -> None:
+    rule_set = rule_set_of(playerAttributes=[{"type": "number", "name": declared}])
+    queue = compile_rule_set(rule_set).queue(Queue("main", policy="by_rules"))
+    (tmp_path / "a.csv").write_text("at,mu\n0,1\n")
+    with pytest.raises(ArrivalsError) as error:
+        simulate(Scenario((queue,)), arrivals=tmp_path / "a.csv")
+    name = ticket_name(declared)
+    assert f"attribute {name} is missing" in str(error.value)
+    assert f"the file has no column {name}: " in str(error.value)
+    assert f'add {key} = "ITS NAME" to [arrivals.columns], or give --columns {key}="ITS NAME"' in (
+        str(error.value)
+    )
