@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from evenmatch.errors import ConfigError
 from evenmatch.model.fields import LARGEST
+from evenmatch.model.ticket_names import ticket_name
 from evenmatch.rules.fields import Fields, number_of
 from evenmatch.rules.findings import Finding, FindingList, child_path, excerpt
 from evenmatch.rules.flexmatch import expansion_reader, rule_reader, soundness
@@ -27,6 +28,7 @@ from evenmatch.rules.json_text import Json, NotJson, read_json
 LANGUAGE = "1.0"
 PLAYERS_MAX = 200
 TEAM_NAME_MAX = 64
+ATTRIBUTE_NAME_MAX = 100
 SMALL_MATCH_MAX = 40
 """With more players, AWS requires the strategy `balanced`, and supports fewer types of rules."""
 ATTRIBUTE_KINDS: tuple[AttributeType, ...] = (
@@ -131,6 +133,9 @@ def _read_attributes(fields: Fields) -> tuple[PlayerAttribute, ...]:
         elif "]" in name or name != name.strip():
             message = "must have no ] and no blanks around it, or no expression can name it"
             each.findings.error(each.at("name"), f"{message}, got {excerpt(name)}")
+        elif len(ticket_name(name)) > ATTRIBUTE_NAME_MAX:
+            message = f"must make a name of at most {ATTRIBUTE_NAME_MAX} characters in tickets"
+            each.findings.error(each.at("name"), f"{message}, got {excerpt(ticket_name(name))}")
         attributes.setdefault(name, PlayerAttribute(name=name, type=kind, default=default))
     return tuple(attributes.values())
 

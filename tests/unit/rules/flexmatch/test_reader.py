@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
+from evenmatch.criteria.validation.queue import check_queue
 from evenmatch.errors import ConfigError
+from evenmatch.model.queue import Queue
 from evenmatch.rules.findings import Finding
+from evenmatch.rules.flexmatch.compile import compile_rule_set
 from evenmatch.rules.flexmatch.expressions import Constant
 from evenmatch.rules.flexmatch.reader import load_rule_set, read_rule_set
 from evenmatch.rules.flexmatch.rule_set import (
@@ -526,6 +529,19 @@ def test_name_of_a_team_is_no_longer_than_a_queue_takes(size: int, quantity: int
     ((path, words),) = said(findings_of(teams=[team | {"name": "x" * size}]), "error")
     assert path == "$.teams[0].name"
     assert "at most 64 characters" in words
+
+
+@pytest.mark.parametrize(("name", "count"), [("x", 100), (".", 50)])
+def test_name_of_an_attribute_in_tickets_is_no_longer_than_a_queue_takes(
+    name: str, count: int
+) -> None:
+    fits = {"name": name * count, "type": "number", "default": 1}
+    rule_set = rule_set_of(playerAttributes=[fits])
+    check_queue(compile_rule_set(rule_set).queue(Queue(wait_max=60.0)))
+    long = fits | {"name": name * (count + 1)}
+    ((path, words),) = said(findings_of(playerAttributes=[long]), "error")
+    assert path == "$.playerAttributes[0].name"
+    assert "must make a name of at most 100 characters in tickets" in words
 
 
 @pytest.mark.parametrize(
