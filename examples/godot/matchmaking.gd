@@ -19,6 +19,7 @@ const ROUTES := {
 }
 const TOKEN_FILE := "user://evenmatch.token"
 const TRIES := 5
+const PAUSE_MOST := 60.0
 
 @export var server := "http://127.0.0.1:8080"
 
@@ -118,7 +119,10 @@ func _ask(route: String, names := [], body := {}, tries := TRIES) -> Dictionary:
 	for again in range(tries - 1):
 		if answer["status"] in range(200, 500) and not answer["status"] in [408, 429]:
 			break
-		await _pause(answer["retry_after"] + randf() * minf(0.25 * 2 ** again, 3.0))
+		if answer["retry_after"] > PAUSE_MOST and route != "poll":
+			break  # Too long to let the player wait; a ticket that waits is followed all the same.
+		var pause := minf(answer["retry_after"], PAUSE_MOST)
+		await _pause(pause + randf() * minf(0.25 * 2 ** again, 3.0))
 		answer = await _send(route, names, body, key)
 	return answer["says"]
 

@@ -67,7 +67,7 @@ class Device:
 
 
 def test_script_is_short_and_uses_every_route_that_it_names() -> None:
-    assert SCRIPT.count("\n") <= 150
+    assert SCRIPT.count("\n") <= 160
     assert set(ROUTES) == set(re.findall(r'_ask\("(\w+)"', SCRIPT))
     assert set(ROUTES) == {
         "guest", "create", "poll", "cancel", "accept", "decline", "match", "assign",
@@ -228,3 +228,78 @@ def test_two_play_although_a_request_of_both_is_lost(
             "GET", "/v1/tickets", headers={"authorization": f"Bearer {node._token}"}
         )
         assert [each["state"] for each in found.body] == ["assigned"]
+
+
+# The script itself, and what it does with answers that few servers give.
+
+
+class Stub:
+    """A node of the script whose requests a test answers.
+
+    Args:
+        server: Gives the node its address; it is not asked.
+        answers: An answer by the name of its route: a status, and what it says; or a coroutine
+            that returns them, given the names in the path and the body.
+        retry_after: What each answer says of when to ask again.
+    """
+
+    def __init__(self, server: Server, answers: dict[str, Any], retry_after: float = 0.0) -> None:
+        self.node = script_on(server, {}, Connection(server))
+        self.node._send = self._send
+        self.node._pause = self._pause
+        self.asked: list[str] = []
+        self.keys: list[str] = []
+        self.pauses: list[float] = []
+        self._answers = {"guest": (201, {"player": "ada", "token": "t"}), **answers}
+        self._retry_after = retry_after
+
+    async def _send(self, route: str, names: list[str], body: Any, key: str) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        self.asked.append(" ".join([route, *names[:1]]))
+        self.keys.append(key)
+        answer = self._answers[route]
+        status, says = answer if isinstance(answer, tuple) else await answer(names, body)
+        asks = self._retry_after if status >= 400 else 0.0
+        return {"status": status, "retry_after": asks, "says": says}
+
+    async def _pause(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(
+    ("status", "says", "reason"),
+    [
+        (503, {}, "unreachable"),
+        (429, {"error": "too_many_requests"}, "too_many_requests"),
+    ],
+)
+def test_player_is_told_of_a_server_that_is_away_for_long(
+    server: Server, status: int, says: dict[str, Any], reason: str
+) -> None:
+    stub = Stub(server, {"create": (status, says)}, retry_after=3600.0)
+    asyncio.run(stub.node.find())
+    assert stub.node.ended.emitted == [(reason,)]
+    assert (stub.asked, stub.pauses) == (["guest", "create"], [])
+
+
+def test_short_pause_that_a_server_asks_for_is_kept(server: Server) -> None:
+    stub = Stub(server, {"create": (503, {"error": "unavailable"})}, retry_after=60.0)
+    asyncio.run(stub.node.find())
+    assert stub.asked.count("create") == 5
+    assert all(60.0 <= each <= 63.0 for each in stub.pauses)
+    assert stub.node.ended.emitted == [("unavailable",)]
+
+
+def test_ticket_that_waits_is_asked_after_each_minute_however_long_a_server_is_away(
+    server: Server,
+) -> None:
+    polls = [(503, {})] * 7 + [(200, {"state": "cancelled", "reason": "deadline", "match": None})]
+
+    async def poll(_names: list[str], _body: Any) -> tuple[int, dict[str, Any]]:
+        return polls.pop(0)
+
+    stub = Stub(server, {"create": (201, {"id": "s0-1"}), "poll": poll}, retry_after=3600.0)
+    asyncio.run(stub.node.find())
+    assert max(stub.pauses) <= 63.0
+    assert stub.node.ended.emitted == [("deadline",)]
