@@ -303,3 +303,13 @@ def test_ticket_that_waits_is_asked_after_each_minute_however_long_a_server_is_a
     asyncio.run(stub.node.find())
     assert max(stub.pauses) <= 63.0
     assert stub.node.ended.emitted == [("deadline",)]
+
+
+@pytest.mark.parametrize(
+    ("status", "error"), [(503, "paused"), (501, "not_supported"), (500, "internal")]
+)
+def test_what_will_not_pass_is_asked_once_and_told(server: Server, status: int, error: str) -> None:
+    stub = Stub(server, {"create": (status, {"error": error})}, retry_after=1.0)
+    asyncio.run(stub.node.find())
+    assert stub.node.ended.emitted == [(error,)]
+    assert stub.asked == ["guest", "create"]
