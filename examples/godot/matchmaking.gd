@@ -27,6 +27,8 @@ const PASSING := [0, 408, 429, 502, 503, 504]  # 0: there was no answer.
 var player := ""
 var _token := ""
 var _ticket := ""
+var _search := 0  # Who finds after an await that it has changed belongs to a search that is over.
+var _is_asking := false  # A ticket is on its way.
 
 
 func _ready() -> void:
@@ -40,17 +42,35 @@ func _notification(what: int) -> void:
 
 
 ## Wait for a friend who gives the same code, or for anybody if there is none.
+## A new search takes the place of the one before.
 func find(code := "") -> void:
+	_search += 1
+	var search := _search
+	while _is_asking:
+		await _pause(0.1)
+	if search != _search:
+		return
+	_is_asking = true
+	var old := _ticket
+	_ticket = ""
+	if old:
+		await _ask("cancel", [old])
 	var created := await _sign_in()
-	if created.has("token"):
+	if created.has("token") and search == _search:
 		var queue := "friends" if code else "anyone"
 		var facts := {"connect": "open", "code": code.to_upper()}
 		var body := {"queues": [queue], "players": [{"id": player}], "attributes": facts}
 		created = await _ask("create", [], body)
-	_ticket = created.get("id", "")
-	if not _ticket:
+	if created.has("id") and search != _search:
+		await _ask("cancel", [created["id"]])
+	_is_asking = false
+	if search != _search:
+		return
+	_ticket = created.get("id", created.get("ticket", ""))  # The second is in a match already.
+	if _ticket:
+		await _follow(_ticket, search)
+	else:
 		ended.emit(created.get("error", "unreachable"))
-	await _follow(_ticket)
 
 
 func accept(match_id: String) -> void:
@@ -67,7 +87,10 @@ func host_at(match_id: String, connection: String) -> void:
 
 func cancel(tries := TRIES) -> void:
 	if _ticket:
-		await _ask("cancel", [_ticket], {}, tries)
+		await _ask("cancel", [_ticket], {}, tries)  # _follow hears of it, or of a match.
+	elif _is_asking:
+		_search += 1  # find takes back what it gets.
+		ended.emit("player")
 
 
 func _sign_in() -> Dictionary:  ## The same device is the same player, until its token is too old.
@@ -84,11 +107,11 @@ func _sign_in() -> Dictionary:  ## The same device is the same player, until its
 	return guest
 
 
-func _follow(ticket: String) -> void:
+func _follow(ticket: String, search: int) -> void:
 	var known := ["waiting", ""]
-	while ticket and ticket == _ticket:
+	while _ticket and search == _search:
 		var now := await _ask("poll", [ticket] + known)
-		if now.get("error", "") in ["unknown_ticket", "forgotten"]:
+		if now.get("error", "") in ["unknown_ticket", "forgotten", "unauthenticated"]:
 			now = {"state": "cancelled", "reason": now["error"], "match": null}
 		var news := [now.get("state", ""), now["match"] if now.get("match") else ""]
 		var hosts := []
@@ -96,6 +119,8 @@ func _follow(ticket: String) -> void:
 			var made := await _ask("match", [news[1]])
 			hosts = made.get("hosts", [])
 			news[0] = "matched" if made.has("players") else ""  # Not read: hear of it once more.
+		if search != _search:
+			return
 		if not news[0]:
 			await _pause(2.0)
 		elif news[0] in ["cancelled", "expired"]:

@@ -8,7 +8,7 @@ import asyncio
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,7 @@ class Device:
 
 
 def test_script_is_short_and_uses_every_route_that_it_names() -> None:
-    assert SCRIPT.count("\n") <= 160
+    assert SCRIPT.count("\n") <= 180
     assert set(ROUTES) == set(re.findall(r'_ask\("(\w+)"', SCRIPT))
     assert set(ROUTES) == {
         "guest", "create", "poll", "cancel", "accept", "decline", "match", "assign",
@@ -254,9 +254,9 @@ class Stub:
         self._retry_after = retry_after
 
     async def _send(self, route: str, names: list[str], body: Any, key: str) -> dict[str, Any]:
-        await asyncio.sleep(0)
         self.asked.append(" ".join([route, *names[:1]]))
         self.keys.append(key)
+        await asyncio.sleep(0)
         answer = self._answers[route]
         status, says = answer if isinstance(answer, tuple) else await answer(names, body)
         asks = self._retry_after if status >= 400 else 0.0
@@ -313,3 +313,169 @@ def test_what_will_not_pass_is_asked_once_and_told(server: Server, status: int, 
     asyncio.run(stub.node.find())
     assert stub.node.ended.emitted == [(error,)]
     assert stub.asked == ["guest", "create"]
+
+
+class Tickets:
+    """Tickets of one player, on a server that tells of their ends when a test lets it."""
+
+    def __init__(self, server: Server) -> None:
+        self.states: dict[str, str] = {}
+        self.may_create = asyncio.Event()
+        self.may_poll = asyncio.Event()
+        self.stub = Stub(
+            server,
+            {
+                "create": self._create,
+                "poll": self._poll,
+                "cancel": self._cancel,
+                "match": (200, {"players": [], "hosts": ["ada"]}),
+            },
+        )
+        self.node = self.stub.node
+
+    async def until(self, is_so: Callable[[], bool]) -> None:
+        async with asyncio.timeout(GIVE_UP):
+            while not is_so():
+                await asyncio.sleep(0)
+
+    async def waits(self, ticket: str) -> None:
+        """Return when a ticket is there and the node has asked for it."""
+        await self.until(lambda: f"poll {ticket}" in self.stub.asked)
+
+    async def _create(self, _names: list[str], _body: Any) -> tuple[int, dict[str, Any]]:
+        # As the server: one ticket that waits for a player, whatever the key.
+        live = [each for each, state in self.states.items() if state == "waiting"]
+        ticket = live[0] if live else f"s0-{len(self.states) + 1}"
+        self.states[ticket] = "waiting"
+        await self.may_create.wait()
+        return 201, {"id": ticket}
+
+    async def _cancel(self, names: list[str], _body: Any) -> tuple[int, dict[str, Any]]:
+        if self.states[names[0]] == "matched":
+            return 409, {"error": "too_late"}
+        self.states[names[0]] = "cancelled"
+        return 200, {"state": "cancelled"}
+
+    async def _poll(self, names: list[str], _body: Any) -> tuple[int, dict[str, Any]]:
+        await self.may_poll.wait()
+        state = self.states[names[0]]
+        match = "s0-m1" if state == "matched" else None
+        return 200, {"state": state, "reason": "player", "match": match}
+
+
+def test_old_search_that_hears_late_of_its_end_leaves_the_new_one_alone(server: Server) -> None:
+    async def play() -> None:
+        tickets = Tickets(server)
+        tickets.may_create.set()
+        node = tickets.node
+        old = asyncio.create_task(node.find())
+        await tickets.waits("s0-1")
+        await node.cancel()
+        new = asyncio.create_task(node.find())
+        await tickets.waits("s0-2")
+        tickets.may_poll.set()
+        await old
+        assert node.ended.emitted == []
+        tickets.states["s0-2"] = "matched"
+        await tickets.until(lambda: bool(node.host_wanted.emitted))
+        assert not new.done()
+        new.cancel()
+
+    asyncio.run(play())
+
+
+def test_cancel_while_a_ticket_is_on_its_way_takes_it_back(server: Server) -> None:
+    async def play() -> None:
+        tickets = Tickets(server)
+        node = tickets.node
+        search = asyncio.create_task(node.find())
+        await tickets.until(lambda: "create" in tickets.stub.asked)
+        await node.cancel()
+        assert node.ended.emitted == [("player",)]
+        tickets.may_create.set()
+        await search
+        assert tickets.states == {"s0-1": "cancelled"}
+        assert node.ended.emitted == [("player",)]
+
+    asyncio.run(play())
+
+
+def test_cancel_while_the_player_signs_in_asks_for_no_ticket(server: Server) -> None:
+    async def play() -> None:
+        tickets = Tickets(server)
+        search = asyncio.create_task(tickets.node.find())
+        await tickets.until(lambda: "guest" in tickets.stub.asked)
+        await tickets.node.cancel()
+        await search
+        assert tickets.stub.asked == ["guest"]
+        assert tickets.node.ended.emitted == [("player",)]
+
+    asyncio.run(play())
+
+
+def test_new_search_waits_until_the_ticket_of_the_cancelled_one_is_taken_back(
+    server: Server,
+) -> None:
+    async def play() -> None:
+        tickets = Tickets(server)
+        node = tickets.node
+        old = asyncio.create_task(node.find())
+        await tickets.until(lambda: "create" in tickets.stub.asked)
+        await node.cancel()
+        new = asyncio.create_task(node.find())
+        await tickets.until(lambda: bool(tickets.stub.pauses))
+        tickets.may_create.set()
+        await old
+        await tickets.waits("s0-2")
+        assert tickets.states == {"s0-1": "cancelled", "s0-2": "waiting"}
+        new.cancel()
+
+    asyncio.run(play())
+
+
+def test_second_search_takes_the_place_of_the_first(server: Server) -> None:
+    async def play() -> None:
+        tickets = Tickets(server)
+        tickets.may_create.set()
+        tickets.may_poll.set()
+        node = tickets.node
+        first = asyncio.create_task(node.find("FROG"))
+        await tickets.waits("s0-1")
+        second = asyncio.create_task(node.find("TOAD"))
+        await tickets.waits("s0-2")
+        await first
+        assert tickets.states == {"s0-1": "cancelled", "s0-2": "waiting"}
+        tickets.states["s0-2"] = "matched"
+        asked = len(tickets.stub.asked)
+        await tickets.until(lambda: len(tickets.stub.asked) > asked + 5)
+        assert node.host_wanted.emitted == [("s0-m1",)]
+        second.cancel()
+
+    asyncio.run(play())
+
+
+def test_player_who_searches_again_too_late_is_brought_to_the_match(server: Server) -> None:
+    there = {"state": "assigned", "match": "s0-m1", "assignment": {"connection": "10.0.0.1"}}
+    stub = Stub(
+        server,
+        {
+            "cancel": (409, {"error": "too_late"}),
+            "create": (409, {"error": "already_waiting", "ticket": "s0-1", "match": "s0-m1"}),
+            "poll": (200, there),
+        },
+    )
+    stub.node._ticket = "s0-1"
+    asyncio.run(stub.node.find())
+    assert stub.node.assigned.emitted == [("10.0.0.1",)]
+
+
+def test_player_is_told_of_a_token_that_ends_while_a_ticket_waits(server: Server) -> None:
+    refused = (401, {"error": "unauthenticated"})
+    stub = Stub(server, {"create": (201, {"id": "s0-1"}), "poll": refused})
+
+    async def play() -> None:
+        async with asyncio.timeout(GIVE_UP):
+            await stub.node.find()
+
+    asyncio.run(play())
+    assert stub.node.ended.emitted == [("unauthenticated",)]
