@@ -140,7 +140,7 @@ func _follow(ticket: String, search: int) -> void:
 ## Ask until there is an answer, more and more slowly; {} if the server was not reached.
 func _ask(route: String, names := [], body := {}, tries := TRIES) -> Dictionary:
 	# The same key each time: a create whose answer was lost makes no second ticket.
-	var key := "%x-%x" % [randi(), randi()]
+	var key := Crypto.new().generate_random_bytes(16).hex_encode()
 	var answer := await _send(route, names, body, key)
 	for again in range(tries - 1):
 		if not answer["status"] in PASSING or answer["says"].get("error", "") == "paused":

@@ -6,6 +6,7 @@ known here is an error of Python, so that no line is tested by half.
 
 import asyncio
 import json
+import os
 import random
 import re
 from collections.abc import Callable, Coroutine
@@ -30,7 +31,6 @@ FORMS = [
     (r":= ", "= "),
     (r"(\w+) is Dictionary", r"isinstance(\1, dict)"),
     (r" % names", " % tuple(names)"),
-    (r" % \[(.*?)\]", r" % (\1,)"),
     (r"\.has\(", ".__contains__("),
     (r"\.to_upper\(", ".upper("),
     (r"\.to_lower\(", ".lower("),
@@ -126,6 +126,10 @@ def _bytes(text: str = "") -> SimpleNamespace:
     return SimpleNamespace(get_string_from_utf8=lambda: text)
 
 
+def _random_bytes(size: int) -> SimpleNamespace:
+    return SimpleNamespace(hex_encode=os.urandom(size).hex)
+
+
 def _parsed(text: str) -> Any:
     return json.loads(text) if text else None
 
@@ -147,6 +151,7 @@ def script_on(server: Server, files: dict[str, str], connection: Connection) -> 
         return SimpleNamespace(timeout=asyncio.sleep(0))
 
     scope: dict[str, Any] = {
+        "Crypto": SimpleNamespace(new=lambda: SimpleNamespace(generate_random_bytes=_random_bytes)),
         "FileAccess": SimpleNamespace(
             WRITE=2,
             file_exists=files.__contains__,
@@ -165,7 +170,6 @@ def script_on(server: Server, files: dict[str, str], connection: Connection) -> 
         "get_tree": lambda: SimpleNamespace(create_timer=timer),
         "minf": min,
         "randf": random.random,
-        "randi": lambda: random.getrandbits(32),
     }
     exec(compile(python_of(SCRIPT), "matchmaking.gd", "exec"), scope)
     node = scope["Matchmaking"]()

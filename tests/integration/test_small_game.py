@@ -479,3 +479,17 @@ def test_player_is_told_of_a_token_that_ends_while_a_ticket_waits(server: Server
 
     asyncio.run(play())
     assert stub.node.ended.emitted == [("unauthenticated",)]
+
+
+def test_no_two_creates_have_one_key_though_a_game_seeds_its_chance(server: Server) -> None:
+    # seed(42) in a game makes randi() the same in each session; a key must not be.
+    assert "randi" not in SCRIPT
+    stubs = [Stub(server, {"create": (503, {})}) for _ in range(2)]
+    for stub in stubs:
+        asyncio.run(stub.node.find())
+    keys = [
+        [key for key, asked in zip(stub.keys, stub.asked, strict=True) if asked == "create"]
+        for stub in stubs
+    ]
+    assert [len(set(each)) for each in keys] == [1, 1]
+    assert keys[0] != keys[1]
