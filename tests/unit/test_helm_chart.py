@@ -1,7 +1,7 @@
 """The chart for Kubernetes: rendered by a small part of Helm's language, then held to promises.
 
-The renderer knows what the templates use and nothing else: values, `if`, `with`, and the functions
-of `apply`. What it does not know is an error, so that no template is tested half.
+The renderer knows what the templates use and nothing else: values, `if`, `else`, `with`, and the
+functions of `apply`. What it does not know is an error, so that no template is tested half.
 """
 
 import hashlib
@@ -62,6 +62,7 @@ def text_of(template: str, scope: dict[str, Any]) -> str:
     """Return a template's text: with each block goes whether it is shown, and what its dot is."""
     parts: list[str] = []
     blocks: list[tuple[bool, Any]] = [(True, scope)]
+    halves: list[bool] = []
     at = 0
     for match in ACTION.finditer(template):
         before, trims, inside = match.groups()
@@ -72,11 +73,17 @@ def text_of(template: str, scope: dict[str, Any]) -> str:
         at = match.end()
         if word in ("if", "with"):
             value = value_of(rest, dot) if is_shown else None
+            # Within a block that is not shown, neither half is.
+            halves.append(is_shown and not value)
             blocks.append((bool(value), value if word == "with" else dot))
+        elif word == "else":
+            blocks[-1] = (halves[-1], blocks[-2][1])
         elif word == "end":
             blocks.pop()
+            halves.pop()
         elif is_shown:
-            parts.append(str(value_of(inside, dot)))
+            value = value_of(inside, dot)
+            parts.append("" if value is None else str(value))
     assert len(blocks) == 1, "each block has an end"
     return "".join(parts) + template[at:]
 
@@ -121,8 +128,10 @@ def apply(name: str, given: list[Any]) -> Any:
         return given[0] > given[1]
     if name == "sub":
         return int(given[0]) - int(given[1])
-    if name == "ternary":
-        return given[0] if given[2] else given[1]
+    if name == "not":
+        return not given[0]
+    if name == "kindIs":
+        return (given[1] is None) is {"invalid": True}[given[0]]
     if name == "hasKey":
         return given[1] in given[0]
     if name == "fail":
@@ -135,6 +144,13 @@ def apply(name: str, given: list[Any]) -> Any:
         blank = " " * given[0]
         return "\n" + "\n".join(blank + line for line in str(given[1]).splitlines())
     raise ValueError(f"the renderer does not know {name!r}")
+
+
+class Reused(dict[str, Any]):
+    """Values of an older chart: what they do not have is nil, as `--reuse-values` leaves it."""
+
+    def __missing__(self, key: str) -> None:
+        return None
 
 
 def pod(objects: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -222,6 +238,12 @@ def test_nodes_listen_and_are_reached_by_the_addresses_of_pods(
     assert address_of(f"game-1@{place}") == (address, 8080)
 
 
+def test_values_of_a_chart_that_had_fewer_are_taken() -> None:
+    given = Reused(values())
+    del given["ipv6"]
+    assert rendered(given) == rendered(values())
+
+
 def test_secrets_are_referred_to_and_never_written() -> None:
     objects = rendered(values())
     (container,) = pod(objects)["containers"]
@@ -263,6 +285,12 @@ def test_node_that_would_be_killed_while_it_hands_over_is_refused(
     with pytest.raises(Failed, match="at least 20 more than"):
         rendered({**values(), "handover": given})
     assert rendered({**values(), "handover": {**given, "graceSeconds": handover[0] + 20}})
+
+
+def test_time_that_is_left_to_kubernetes_is_left_to_it() -> None:
+    handover = {"preStopSeconds": 5, "graceSeconds": None}
+    objects = rendered({**values(), "handover": handover})
+    assert pod(objects)["terminationGracePeriodSeconds"] is None
 
 
 def test_all_nodes_may_stop_before_new_ones_start() -> None:
