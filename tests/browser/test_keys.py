@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -129,6 +130,28 @@ def test_links_to_what_needs_a_key_are_followed_with_it(seen: Visit, keyed: Keye
         expect(page.locator("body")).to_contain_text(f'"match":"{match}"')
     page.go_back()
     expect(page.locator("#sheet-body")).to_contain_text("What it cost")
+
+
+@pytest.mark.parametrize(
+    "how", [{"button": "middle"}, {"modifiers": ["Control"]}, {"modifiers": ["Shift"]}]
+)
+def test_link_that_is_opened_beside_the_page_has_the_key_too(
+    seen: Visit, keyed: Keyed, how: dict[str, Any]
+) -> None:
+    page = seen.page
+    use(page, keyed.keys["all"])
+    expect(page.locator("#health-text")).to_have_text("live")
+    # A window that opens only when the answer is there is a popup, which a browser may block.
+    asked: list[int] = []
+    page.route(
+        "**/metrics", lambda route: (asked.append(len(page.context.pages)), route.continue_())
+    )
+    with page.context.expect_page() as opened:
+        page.get_by_role("link", name="metrics").click(**how)
+    expect(opened.value.locator("body")).to_contain_text("# HELP evenmatch_")
+    assert asked == [2]
+    opened.value.close()
+    expect(page.locator("#health-text")).to_have_text("live")
 
 
 def test_what_can_be_no_key_is_refused_at_the_form(seen: Visit, keyed: Keyed) -> None:

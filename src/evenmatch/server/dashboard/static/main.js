@@ -232,6 +232,7 @@ byId("person").addEventListener("submit", (event) => {
   location.hash = `player=${encodeURIComponent(byId("person-id").value.trim())}`;
 });
 document.addEventListener("click", followLink);
+document.addEventListener("auxclick", followLink);
 document.addEventListener("visibilitychange", () => document.hidden || draw());
 setUpTheme();
 operate.setUp(connect);

@@ -52,15 +52,19 @@ export async function call(method, path, body) {
 // A link carries no key: what it leads to is asked for with the key, and shown as text.
 export async function followLink(event) {
   const link = event.target.closest("a[href^='/v1/'], a[href='/metrics']");
-  if (!link || !key()) return;
+  if (!link || !key() || event.button > 1) return;
   event.preventDefault();
-  const place = event.ctrlKey || event.metaKey ? "_blank" : "_self";
+  const isBeside = event.button === 1 || event.ctrlKey || event.metaKey || event.shiftKey;
+  // Before the answer: a window that opens later is a popup, which browsers block.
+  const place = (isBeside && open("", "_blank")) || window;
+  let address = link.href;
   try {
-    const answer = await fetch(link.href, { headers: headers(), signal: AbortSignal.timeout(ANSWER_MOST) });
-    open(URL.createObjectURL(new Blob([await answer.text()], { type: "text/plain;charset=utf-8" })), place);
+    const answer = await fetch(address, { headers: headers(), signal: AbortSignal.timeout(ANSWER_MOST) });
+    address = URL.createObjectURL(new Blob([await answer.text()], { type: "text/plain;charset=utf-8" }));
   } catch {
-    open(link.href, place);
+    // The link itself shows what is wrong.
   }
+  place.location.href = address;
 }
 
 // EventSource cannot send a key, so the stream is read by hand.
