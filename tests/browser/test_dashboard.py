@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.browsing import Visit
 from tests.browser.conftest import CONFIG
@@ -496,3 +496,22 @@ def cpu_seconds(pid: int) -> float:
 
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_estimate_of_a_ticket_is_always_the_last_one(visit: Visits, server: Server) -> None:
+    page, name = visit().open().page, create(server, "vera", queue="slow")
+    explained: list[str] = []
+    page.on("request", lambda each: explained.append(each.url) if "/explain" in each.url else None)
+    left = iter(range(90, 0, -10))
+
+    def answer(route: Route) -> None:
+        body = route.fetch().json()
+        seconds = next(left, 10)
+        body["estimate"] = {"p50": seconds, "low": seconds, "high": seconds}
+        route.fulfill(json=body)
+
+    page.route(f"**/v1/tickets/{name}", answer)
+    page.goto(f"{server.url}/?queue=slow#ticket={name}")
+    expect(page.locator("#sheet-body")).to_contain_text("Estimate90 s more")
+    expect(page.locator("#sheet-body")).to_contain_text("Estimate70 s more")
+    assert len(explained) == 1

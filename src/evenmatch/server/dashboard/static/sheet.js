@@ -98,9 +98,12 @@ function showTicket(id) {
     seen = seen || known.state === "proposed";
     end.hidden = !isLive(known.state);
     say(spoken, `It ${WORDS[known.state] ?? known.state}${known.reason ? ` (${known.reason})` : ""}.`);
-    if (shown && told(shown) === told(known)) return false;
-    state.replaceChildren(steps(known.state, seen), factsOf(known, waited()));
-    return true;
+    const isNews = !shown || told(shown) !== told(known);
+    // A new estimate comes each second; it is shown, but needs no new explanation.
+    if (isNews || JSON.stringify(shown.estimate) !== JSON.stringify(known.estimate)) {
+      state.replaceChildren(steps(known.state, seen), factsOf(known, waited()));
+    }
+    return isNews;
   }
 
   // By questions: a stream or long poll would be a sign of life from the client of its players.
