@@ -301,7 +301,8 @@ FINE_MOST = 315
 COARSE_MOST = 363
 """Rows of ten ticks: an hour and a little."""
 COARSE = 10
-DECIMALS = 3
+DECIMALS = ((10.0, 3), (100.0, 2))
+"""Decimals of numbers below a limit, else one: charts show no more, and an hour has thousands."""
 
 Table = dict[str, list[float | int | None]]
 
@@ -362,7 +363,13 @@ def _by_column(rows: deque[array[float]], most: int) -> Table:
 
 
 def _short(value: float) -> float | int | None:
-    """Return a number in few characters; None where there is none."""
+    """Return a number in few characters; None where there is none.
+
+    >>> _short(7.1234), _short(71.234), _short(712.34), _short(7.0), _short(math.nan)
+    (7.123, 71.23, 712.3, 7, None)
+    """
     if math.isnan(value):
         return None
-    return int(value) if value.is_integer() else round(value, DECIMALS)
+    if value.is_integer():
+        return int(value)
+    return round(value, next((most for below, most in DECIMALS if abs(value) < below), 1))
