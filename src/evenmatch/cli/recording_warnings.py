@@ -15,6 +15,7 @@ from evenmatch.model.scenario import Arrivals, Scenario
 from evenmatch.simulation.arrivals.arrivals import recorded_arrivals
 from evenmatch.simulation.arrivals.file_rows import ColumnPlan, plan_columns
 from evenmatch.simulation.arrivals.population import drawn_names
+from evenmatch.simulation.arrivals.stream import column_hint
 from evenmatch.simulation.arrivals.tables import open_table
 from evenmatch.simulation.groups import DECILE
 
@@ -53,8 +54,8 @@ def drawn_instead(
     yield (
         f"{recording.file} has no column{'s'[: len(drawn) > 1]} {', '.join(drawn)}, so values are "
         f"drawn from {tables}, and no queue reads its column{'s'[: not is_one]} "
-        f"{', '.join(unread)}; if {'it' if is_one else 'one of them'} holds {name}, add "
-        f'{name} = "{theirs}" to [arrivals.columns], or give --columns {name}="{theirs}"'
+        f"{', '.join(unread)}; if {'it' if is_one else 'one of them'} holds {name}, "
+        f"{column_hint(name, theirs)}"
     )
 
 

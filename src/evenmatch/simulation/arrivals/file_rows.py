@@ -24,7 +24,7 @@ from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.scenario import TimeUnit
 from evenmatch.model.ticket import NewTicket, Player, Rating, Value
 from evenmatch.simulation.arrivals.population import Population
-from evenmatch.simulation.arrivals.stream import RowPlace
+from evenmatch.simulation.arrivals.stream import RowPlace, column_hint
 from evenmatch.simulation.arrivals.tables import ArrivalTable, number_of, value_of, words_of
 
 RESERVED = (
@@ -42,10 +42,6 @@ RESERVED = (
 SIZE_MAX = 1000
 ID_MAX = 200
 WHOLE = re.compile(r"\d+\.0", re.ASCII)
-MAPPING = (
-    '; if another one holds it, add {0} = "ITS NAME" to [arrivals.columns], or give '
-    '--columns {0}="ITS NAME"'
-)
 
 
 class ColumnPlan(msgspec.Struct, frozen=True):
@@ -90,7 +86,7 @@ def plan_columns(table: ArrivalTable, columns: dict[str, str]) -> ColumnPlan:
             raise table.error(
                 f"column at is read as {ours}, so another one must hold the times: name it with at"
             )
-        raise table.error(table.lacks("at") + MAPPING.format("at"))
+        raise table.error(f"{table.lacks('at')}; if another one holds it, {column_hint('at')}")
     if "rating_deviation" in positions and "rating" not in positions:
         raise table.error("has a column rating_deviation, so it must have a column rating")
     reserved = {name: positions.pop(name) for name in RESERVED if name in positions}

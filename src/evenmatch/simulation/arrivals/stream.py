@@ -16,6 +16,16 @@ MISSING = re.compile(r"is missing( \(.*\))?\Z")
 """How a sentence on a missing value ends; a rule set may call it otherwise."""
 
 
+def column_hint(name: str, column: str = "ITS NAME") -> str:
+    """Return what to write so that a column of another name holds something.
+
+    >>> column_hint("rating", "mmr")
+    'add rating = "mmr" to [arrivals.columns], or give --columns rating="mmr"'
+    """
+    key = name if BARE.fullmatch(name) else msgspec.json.encode(name).decode()
+    return f'add {key} = "{column}" to [arrivals.columns], or give --columns {key}="{column}"'
+
+
 class RowPlace(msgspec.Struct, frozen=True, gc=False):
     """Where in a file an arrival stands.
 
@@ -46,11 +56,9 @@ class RowPlace(msgspec.Struct, frozen=True, gc=False):
             where += f", column {self.columns[about]}"
         elif about and MISSING.search(sentence):
             known = ", ".join(list(self.columns.values())[:50])
-            key = about if BARE.fullmatch(about) else msgspec.json.encode(about).decode()
             sentence += (
-                f"; the file has no column {about}: if another one holds it, add "
-                f'{key} = "ITS NAME" to [arrivals.columns], or give --columns '
-                f'{key}="ITS NAME"; columns are {known}'
+                f"; the file has no column {about}: if another one holds it, {column_hint(about)}; "
+                f"columns are {known}"
             )
         return ArrivalsError(f"{where}: {sentence}")
 
