@@ -119,7 +119,8 @@ def apply(name: str, given: list[Any]) -> Any:
     if name == "quote":
         return json.dumps(str(given[0]))
     if name == "printf":
-        return given[0].replace("%v", "%s") % tuple(given[1:])
+        texts = [json.dumps(each) if isinstance(each, bool) else each for each in given[1:]]
+        return given[0].replace("%v", "%s") % tuple(texts)
     if name == "default":
         return given[1] or given[0]
     if name == "eq":
@@ -225,10 +226,16 @@ def test_nodes_serve_with_options_that_the_command_has(capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(
-    ("ipv6", "host", "address"), [(False, "0.0.0.0", "10.1.2.3"), (True, "::", "fd00::12")]
+    ("ipv6", "host", "address"),
+    [
+        (False, "0.0.0.0", "10.1.2.3"),
+        ("false", "0.0.0.0", "10.1.2.3"),
+        (True, "::", "fd00::12"),
+        ("true", "::", "fd00::12"),
+    ],
 )
 def test_nodes_listen_and_are_reached_by_the_addresses_of_pods(
-    ipv6: bool, host: str, address: str
+    ipv6: bool | str, host: str, address: str
 ) -> None:
     (container,) = pod(rendered({**values(), "ipv6": ipv6}))["containers"]
     args = container["args"]
