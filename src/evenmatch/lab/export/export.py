@@ -74,6 +74,7 @@ class Trace(msgspec.Struct):
         shards: Which ones were read.
         birth: Unix time at which the clock of the instants began; infinite if nothing is kept.
         renamed: Ids that several tickets had, and the ones that the newest of these has here.
+        numbers: Ids that several tickets had, and the number of the newest of these.
     """
 
     arrived: dict[str, ExportedTicket] = {}
@@ -82,6 +83,7 @@ class Trace(msgspec.Struct):
     shards: tuple[str, ...] = ()
     birth: float = math.inf
     renamed: dict[str, str] = {}
+    numbers: dict[str, int] = {}
 
 
 class Columns(msgspec.Struct):
@@ -181,9 +183,7 @@ def _take(trace: Trace, entry: Entry, others: Sequence[Trace] = ()) -> None:
     for event in events:
         if isinstance(event, Accepted) and isinstance(input_, Enqueue):
             new = accepted_ticket(input_.tickets[event.item], event)
-            name = _unused(event.ticket, (trace, *others))
-            if name != event.ticket:
-                trace.renamed[event.ticket] = name
+            name = _own_id(event.ticket, trace, others)
             trace.arrived[name] = ExportedTicket(name, input_.now, new)
         elif isinstance(event, Cancelled):
             ticket = trace.arrived.get(trace.renamed.get(event.ticket, event.ticket))
@@ -196,12 +196,14 @@ def _take(trace: Trace, entry: Entry, others: Sequence[Trace] = ()) -> None:
                 trace.matches.pop(match_id, None)
 
 
-def _unused(ticket_id: str, traces: Sequence[Trace]) -> str:
-    """Return the id if no ticket has it yet, else the id with the next number."""
-    name, number = ticket_id, 1
-    while any(name in trace.arrived for trace in traces):
+def _own_id(ticket_id: str, trace: Trace, others: Sequence[Trace]) -> str:
+    """Return the id if no ticket has it yet, else note and return the id with the next number."""
+    name, number = ticket_id, trace.numbers.get(ticket_id, 1)
+    while any(name in each.arrived for each in (trace, *others)):
         number += 1
         name = f"{ticket_id}~{number}"
+    if name != ticket_id:
+        trace.renamed[ticket_id], trace.numbers[ticket_id] = name, number
     return name
 
 
