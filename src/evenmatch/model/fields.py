@@ -39,8 +39,14 @@ Milliseconds = Annotated[float, Meta(ge=1e-3, le=1e6, extra={"unit": "ms"})]
 SLUG = "letters, digits, `_`, `-` or `.`"
 Slug = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_.-]{1,64}\Z", description=f"1 to 64 {SLUG}")]
 """A name that can be written in URLs and in cells of CSV files."""
+ATTRIBUTE_NAME_MAX = 100
 AttributeName = Annotated[
-    str, Meta(min_length=1, max_length=100, description="a name of 1 to 100 characters")
+    str,
+    Meta(
+        min_length=1,
+        max_length=ATTRIBUTE_NAME_MAX,
+        description=f"a name of 1 to {ATTRIBUTE_NAME_MAX} characters",
+    ),
 ]
 Duration = Annotated[
     Seconds, Meta(description='seconds, or a text such as "1m30s"', extra={"duration": True})

@@ -7,7 +7,7 @@ that AWS would refuse although its meaning is plain is accepted with a warning.
 from __future__ import annotations
 
 from evenmatch.errors import ConfigError
-from evenmatch.model.fields import LARGEST
+from evenmatch.model.fields import ATTRIBUTE_NAME_MAX, LARGEST
 from evenmatch.model.ticket_names import ticket_name
 from evenmatch.rules.fields import Fields, number_of
 from evenmatch.rules.findings import Finding, FindingList, child_path, excerpt
@@ -28,7 +28,6 @@ from evenmatch.rules.json_text import Json, NotJson, read_json
 LANGUAGE = "1.0"
 PLAYERS_MAX = 200
 TEAM_NAME_MAX = 64
-ATTRIBUTE_NAME_MAX = 100
 SMALL_MATCH_MAX = 40
 """With more players, AWS requires the strategy `balanced`, and supports fewer types of rules."""
 ATTRIBUTE_KINDS: tuple[AttributeType, ...] = (

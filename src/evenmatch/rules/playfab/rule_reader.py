@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 from evenmatch.model.condition import ValueKind
+from evenmatch.model.fields import ATTRIBUTE_NAME_MAX
 from evenmatch.model.ticket_names import RESERVED
 from evenmatch.rules.fields import Fields
 from evenmatch.rules.findings import excerpt
@@ -129,9 +130,10 @@ class RuleReader:
             name = parts[-1] if parts else path
             if name in RESERVED or name in self._attributes.values():
                 name = "_".join(parts) if len(parts) > 1 else f"{name}_value"
+            name = name[-ATTRIBUTE_NAME_MAX:]
             while name in self._attributes.values():
-                name += "_2"
-            self._attributes[path, _plain(source)] = name[-100:]
+                name = f"{name}_2"[-ATTRIBUTE_NAME_MAX:]
+            self._attributes[path, _plain(source)] = name
 
     def attribute(self, rule: Fields, kind: ValueKind) -> RuleAttribute | None:
         """Return the attribute of a rule, and what to do if a player lacks it.

@@ -414,6 +414,16 @@ def test_two_paths_that_end_alike_have_different_names() -> None:
     assert names == ["skill", "squad_skill", "a b_size", "latency_value"]
 
 
+def test_long_paths_that_end_alike_have_different_names() -> None:
+    rules = [
+        difference(Attribute={"Path": f"$.{start}{'x' * 100}", "Source": "User"}, Name=start)
+        for start in ("a", "b", "c")
+    ]
+    (read,) = load_queues(msgspec.json.encode(queue(Rules=rules)))
+    names = [getattr(rule, "attribute").name for rule in read.rules]  # noqa: B009
+    assert names == ["x" * 100, "x" * 98 + "_2", "x" * 96 + "_2_2"]
+
+
 def test_one_path_of_two_sources_is_two_attributes() -> None:
     stored = {"Path": "level", "Source": "PlayerEntity"}
     chosen = {"Type": "StringEqualityRule", "Attribute": {"Path": "level"}, "Name": "b"}
