@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -23,7 +23,7 @@ from evenmatch.rules.flexmatch.reader import read_rule_set
 from evenmatch.rules.flexmatch.rule_set import RuleSet
 from evenmatch.rules.playfab.checker import Json, PlainTicket, key_of, objections
 from evenmatch.rules.playfab.compile import attributes_of
-from evenmatch.rules.playfab.queue import PlayFabQueue
+from evenmatch.rules.playfab.queue import RuleAttribute
 from evenmatch.rules.playfab.reader import is_playfab_text, read_source
 
 PROBLEMS_MAX = 20
@@ -102,7 +102,7 @@ def _check_queues(path: Path, text: bytes, matches: Path | None) -> int:
         _say(path, [each for each in findings if each.level == "error"])
         return BAD_INPUT
     if matches is not None:
-        raw = {each.name: (each, source.objects[each.path]) for each in queues}
+        raw = {e.name: (attributes_of(e), source.objects[e.path]) for e in queues}
         return _check_matches(path, lambda line: _against_queues(raw, line), matches)
     for queue in queues:
         least, most = queue.players_min, queue.players_max
@@ -150,25 +150,26 @@ def _bytes_of(path: Path) -> bytes:
         raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
-def _against_queues(queues: dict[str, tuple[PlayFabQueue, Json]], line: MatchToCheck) -> list[str]:
+def _against_queues(
+    queues: Mapping[str, tuple[Mapping[str, RuleAttribute], Json]], line: MatchToCheck
+) -> list[str]:
     """Return what is wrong with a match of a PlayFab queue."""
     name = line.queue or next(iter(queues))
     if name not in queues or (not line.queue and len(queues) > 1):
         return [f"queue must be one of {', '.join(queues)}, got {line.queue!r:.80}"]
-    read, queue = queues[name]
+    known, queue = queues[name]
     names = [team["Name"] for team in queue.get("Teams") or ()] or [*line.teams][:1]
     if unknown := [each for each in line.teams if each not in names]:
         return [f"the queue {name} has the teams {', '.join(names)}, and no {unknown[0]}"]
-    teams = [[_plain_ticket(each, read) for each in line.teams.get(team, ())] for team in names]
+    teams = [[_plain_ticket(each, known) for each in line.teams.get(team, ())] for team in names]
     born = [ticket.enqueued_at for ticket in line.tickets()]
     if not born or line.at < max(born):
         return ["a match must have tickets, and none that comes later than it is made"]
     return objections(queue, teams, line.at)
 
 
-def _plain_ticket(candidate: CandidateTicket, queue: PlayFabQueue) -> PlainTicket:
+def _plain_ticket(candidate: CandidateTicket, known: Mapping[str, RuleAttribute]) -> PlainTicket:
     """Return a ticket whose players have each attribute by its path and source, too."""
-    known = attributes_of(queue)
     players = []
     for player in candidate.players:
         given: Json = dict(player.attributes)
