@@ -239,6 +239,16 @@ def matches_of(tmp_path: Path, rule: Rule, out: Path) -> int:
     return len(played(config, out).matches)
 
 
+def matches_before_and_after(
+    tmp_path: Path, rule: str, values: list[Value], kind: str
+) -> tuple[int, int]:
+    """Return how many matches a journal has, and a simulation of what is exported of it."""
+    compared, out = Rule(rule, "version"), tmp_path / f"t.{kind}"
+    made = write_duels(tmp_path / "data", compared, values)
+    assert main(["export", str(tmp_path / "data"), "--out", str(out)]) == 0
+    return made, matches_of(tmp_path, compared, out)
+
+
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 @pytest.mark.parametrize(
     ("rule", "values", "matches"),
@@ -262,10 +272,7 @@ def matches_of(tmp_path: Path, rule: Rule, out: Path) -> int:
 def test_texts_like_numbers_stay_texts(
     tmp_path: Path, rule: str, values: list[Value], matches: int, kind: str
 ) -> None:
-    compared, out = Rule(rule, "version"), tmp_path / f"t.{kind}"
-    assert write_duels(tmp_path / "data", compared, values) == matches
-    assert main(["export", str(tmp_path / "data"), "--out", str(out)]) == 0
-    assert matches_of(tmp_path, compared, out) == matches
+    assert matches_before_and_after(tmp_path, rule, values, kind) == (matches, matches)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
@@ -287,10 +294,7 @@ def test_texts_like_numbers_stay_texts(
 def test_different_texts_stay_different(
     tmp_path: Path, rule: str, values: list[Value], matches: int, kind: str
 ) -> None:
-    compared, out = Rule(rule, "version"), tmp_path / f"t.{kind}"
-    assert write_duels(tmp_path / "data", compared, values) == matches
-    assert main(["export", str(tmp_path / "data"), "--out", str(out)]) == 0
-    assert matches_of(tmp_path, compared, out) == matches
+    assert matches_before_and_after(tmp_path, rule, values, kind) == (matches, matches)
 
 
 @pytest.mark.parametrize(
