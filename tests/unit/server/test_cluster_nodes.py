@@ -40,6 +40,7 @@ from evenmatch.server.cluster.peer_calls import (
     OTHER_CLUSTER,
     PREPARE_PATH,
     STATUS_PATH,
+    KeptConnections,
     NodeStatus,
     PeerAnswer,
 )
@@ -848,11 +849,11 @@ def status_of(name: str, **more: Any) -> NodeStatus:
 def greeted_by(monkeypatch: pytest.MonkeyPatch, answer: Callable[[], PeerAnswer | None]) -> None:
     """Let every other node answer that way, each second a hundred times."""
 
-    async def answer_of_node(*_: Any) -> PeerAnswer | None:
+    async def status_of(*_: Any) -> PeerAnswer | None:
         return answer()
 
     module = "evenmatch.server.cluster"
-    monkeypatch.setattr(f"{module}.greetings.answer_of_node", answer_of_node)
+    monkeypatch.setattr(KeptConnections, "status_of", status_of)
     monkeypatch.setattr(f"{module}.node.HELLO_EVERY", 0.01)
 
 

@@ -17,14 +17,13 @@ from typing import Any
 import msgspec
 
 import evenmatch
-from evenmatch.server.cluster.identity import NodeIdentity, has_form_of_note, name_of
+from evenmatch.server.cluster.identity import NodeIdentity, address_of, has_form_of_note, name_of
 from evenmatch.server.cluster.members import Members
 from evenmatch.server.cluster.own_address import OwnAddress
 from evenmatch.server.cluster.peer_calls import (
     OTHER_CLUSTER,
-    STATUS_PATH,
+    KeptConnections,
     NodeStatus,
-    answer_of_node,
 )
 from evenmatch.server.cluster.plans import GamePlan
 from evenmatch.server.cluster.seat import Seat
@@ -78,6 +77,7 @@ class Greetings:
         # Nodes of another CONFIG that the log has named, with it: their number is that of members.
         self._unlike: dict[str, str] = {}
         self._namesake = ""
+        self._connections = KeptConnections()
         self._tasks: dict[asyncio.Task[Any], None] = {}
 
     @property
@@ -116,6 +116,7 @@ class Greetings:
         if not self.address.taken_by:
             owners = dict.fromkeys(each.owner for each in self.members.alive)
             owners |= dict.fromkeys(seat.holder for seat in self._seats.values())
+        self._connections.tidy([address_of(each) for each in owners])
         await asyncio.gather(
             self.address.check(), *(self.hello(each, shards_held) for each in owners)
         )
@@ -126,6 +127,7 @@ class Greetings:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self._connections.close()
 
     def tell_of_stranger(self, signed: bytes, client: str) -> None:
         """Say that this node refuses what another one signed; not too often.
@@ -148,7 +150,7 @@ class Greetings:
             return
         own = self._identity.owner
         signed = self._identity.sign(str(shards_held), own, purpose="nodes")
-        answer = await answer_of_node(place, "GET", STATUS_PATH, signed)
+        answer = await self._connections.status_of(place, signed)
         if answer is None:
             return
         with suppress(msgspec.MsgspecError):

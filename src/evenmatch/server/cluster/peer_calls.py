@@ -1,8 +1,9 @@
-"""Calls between nodes, each over a new connection: the status once a second, others rarely."""
+"""Calls between nodes: the status once a second, over kept connections; others rarely, over new."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from typing import NamedTuple
 
 import msgspec
@@ -21,8 +22,12 @@ An address proves nothing: behind a proxy on the same machine all clients come f
 """
 OTHER_CLUSTER = "other_cluster"
 """Code of the error with which a node refuses one of another cluster key, or another clock."""
+STATUS_CALL = "GET", STATUS_PATH
 SECONDS = 1.0
 BYTES_MAX = 1_000_000
+
+Place = tuple[str, int]
+"""Host and port of a node."""
 
 
 class NodeStatus(msgspec.Struct, frozen=True):
@@ -67,7 +72,7 @@ class PeerAnswer(NamedTuple):
 
 
 async def ask_node(
-    place: tuple[str, int], method: str, path: str, signed: bytes, seconds: float = SECONDS
+    place: Place, method: str, path: str, signed: bytes, seconds: float = SECONDS
 ) -> bytes | None:
     """Return what a node answers, None if it gives no good answer in time; see `answer_of_node`."""
     answer = await answer_of_node(place, method, path, signed, seconds)
@@ -75,7 +80,7 @@ async def ask_node(
 
 
 async def answer_of_node(
-    place: tuple[str, int], method: str, path: str, signed: bytes, seconds: float = SECONDS
+    place: Place, method: str, path: str, signed: bytes, seconds: float = SECONDS
 ) -> PeerAnswer | None:
     """Return the answer of a node, None if it gives none in time.
 
@@ -86,19 +91,78 @@ async def answer_of_node(
         signed: Who asks, see `NodeIdentity.sign`.
         seconds: How long it may take.
     """
+    try:
+        async with asyncio.timeout(seconds):
+            connection = await Connection.open(*place, None)
+            try:
+                return await _asked(connection, place, (method, path), signed)
+            finally:
+                connection.close()
+    except (OSError, ValueError, TimeoutError):
+        return None
+
+
+class KeptConnections:
+    """Asks nodes for their status, one call after the other, each node over one connection."""
+
+    def __init__(self) -> None:
+        self._free: dict[Place, Connection] = {}
+        self._is_closed = False
+
+    async def status_of(self, place: Place, signed: bytes) -> PeerAnswer | None:
+        """Return the status of a node, None if it gives none in time; see `answer_of_node`."""
+        connection = None
+        try:
+            async with asyncio.timeout(SECONDS):
+                connection, is_kept = self._free.pop(place, None), True
+                if connection is None or not connection.is_free:
+                    self._close(connection)
+                    connection, is_kept = await Connection.open(*place, None), False
+                try:
+                    answer = await _asked(connection, place, STATUS_CALL, signed)
+                except ConnectionError:
+                    if not is_kept:
+                        raise
+                    # The node was started anew, or had closed what nobody used.
+                    connection.close()
+                    connection = await Connection.open(*place, None)
+                    answer = await _asked(connection, place, STATUS_CALL, signed)
+        except (OSError, ValueError, TimeoutError):
+            self._close(connection)
+            return None
+        except BaseException:
+            self._close(connection)
+            raise
+        if connection.is_free and place not in self._free and not self._is_closed:
+            self._free[place] = connection
+        else:
+            connection.close()
+        return answer
+
+    def tidy(self, places: Collection[Place | None]) -> None:
+        """Close the connections to all other places."""
+        for place in [each for each in self._free if each not in places]:
+            self._free.pop(place).close()
+
+    def close(self) -> None:
+        """Close all connections, and keep none from then on."""
+        self._is_closed = True
+        self.tidy(())
+
+    @staticmethod
+    def _close(connection: Connection | None) -> None:
+        if connection is not None:
+            connection.close()
+
+
+async def _asked(
+    connection: Connection, place: Place, call: tuple[str, str], signed: bytes
+) -> PeerAnswer:
     headers = {
         "host": authority_of(*place),
         "content-length": "0",
         FORWARDED.decode(): signed.decode("latin-1"),
     }
-    try:
-        async with asyncio.timeout(seconds):
-            connection = await Connection.open(*place, None)
-            try:
-                connection.send(method, path, headers)
-                answer = await connection.response(BYTES_MAX)
-            finally:
-                connection.close()
-    except (OSError, ValueError, TimeoutError):
-        return None
+    connection.send(*call, headers)
+    answer = await connection.response(BYTES_MAX)
     return PeerAnswer(answer.status, answer.body)
