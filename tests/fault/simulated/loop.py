@@ -65,7 +65,7 @@ class World:
     def at(self, when: float, call: Call) -> None:
         """Run something at an instant."""
         self._count += 1
-        heapq.heappush(self._later, (max(when, self.now), self._count, call))
+        heapq.heappush(self._later, (when if when > self.now else self.now, self._count, call))
 
     def after(self, seconds: float, call: Call) -> None:
         """Run something later."""
@@ -106,7 +106,7 @@ class NodeLoop(asyncio.AbstractEventLoop):
         self.errors: list[str] = []
         self._offset = offset
         self._chance = world.chance(f"threads of {name}")
-        self._is_paused = False
+        self.is_paused = False
         self._held: list[_Handle] = []
         # What was killed is kept to the end, so that no collector runs its last words in between.
         self._tasks: list[asyncio.Task[Any]] = []
@@ -149,11 +149,11 @@ class NodeLoop(asyncio.AbstractEventLoop):
 
     def pause(self) -> None:
         """Stop as SIGSTOP does: the clock goes on."""
-        self._is_paused = True
+        self.is_paused = True
 
     def resume(self) -> None:
         """Go on; what was due meanwhile comes first, in its order."""
-        self._is_paused = False
+        self.is_paused = False
         held, self._held = self._held, []
         for handle in held:
             self.world.soon(handle)
@@ -197,11 +197,9 @@ class NodeLoop(asyncio.AbstractEventLoop):
             self.world.at((when - self._offset) / self.rate, handle)
         return handle
 
-    def hold(self, handle: _Handle) -> bool:
-        """Return whether the process is paused; then the callback waits until it goes on."""
-        if self._is_paused:
-            self._held.append(handle)
-        return self._is_paused
+    def hold(self, handle: _Handle) -> None:
+        """Let a callback wait until the process, which is paused, goes on."""
+        self._held.append(handle)
 
     def create_future(self) -> asyncio.Future[Any]:
         return asyncio.Future(loop=self)
@@ -300,9 +298,13 @@ class _Handle(asyncio.TimerHandle):
     def __call__(self) -> None:
         """Run it, unless its process is gone or holds it back."""
         loop = self._loop
-        if loop.is_dead or self._cancelled or loop.hold(self):
+        if loop.is_dead or self._cancelled:
             return
-        events._set_running_loop(loop)
+        if loop.is_paused:
+            loop.hold(self)
+            return
+        enter = events._set_running_loop
+        enter(loop)
         try:
             self._context.run(self._callback, *self._args)
         except (SystemExit, KeyboardInterrupt):
@@ -311,7 +313,7 @@ class _Handle(asyncio.TimerHandle):
             what = f"Exception in callback {self._callback!r}"
             loop.call_exception_handler({"message": what, "exception": error})
         finally:
-            events._set_running_loop(None)
+            enter(None)
 
 
 def _nothing() -> None:

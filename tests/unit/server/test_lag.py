@@ -434,6 +434,7 @@ class TestStanding:
             ((0.01,) * 10 + (5.0,), 0.01),
             ((0.4,) * 5, 0.4),
             ((0.4,) * 4 + (0.02,), 0.02),
+            ((0.4,) * 4 + (0.0, 0.4, 0.4), 0.0),
         ],
     )
     def test_is_the_least_of_a_second(self, late: tuple[float, ...], standing: float) -> None:

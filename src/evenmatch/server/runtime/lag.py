@@ -34,6 +34,8 @@ RECENT_SECONDS = 60.0
 """The longest of this time is shown."""
 STANDING_SECONDS = 1.0
 """A loop that is late throughout this time has more to do than it can."""
+PUNCTUAL = 0.001
+"""Seconds by which a call is hardly late: no loop that has too much to do is called so soon."""
 SLOTS = 12
 """Services of the time of `RecentDurations`: the oldest of them goes at once."""
 
@@ -161,6 +163,10 @@ class Lag:
 
     def _note_standing(self, now: float, late: float) -> None:
         lately = self._lately
+        if late < PUNCTUAL:
+            lately.clear()
+            self.standing = 0.0
+            return
         lately.append((now, late))
         while len(lately) > 2 and lately[1][0] - lately[1][1] <= now - STANDING_SECONDS:
             lately.popleft()
