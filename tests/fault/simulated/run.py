@@ -45,7 +45,7 @@ from tests.fault.simulated.store import Store, Weakness
 from tests.fault.simulated.worlds import QUEUES, SERVERS, UPGRADE, Game, games_of, kind_of
 
 FAULTS, END = 130.0, 235.0
-PARTIES = 60
+PARTIES = 36
 LEASES, SPREAD_LEASES = (30.0, 8.0), (5.0, 10.0)
 """Lengths of leases, seconds: with the shorter one the shard changes hands often."""
 TOLD_WITHIN = 60.0
