@@ -150,7 +150,7 @@ def simulate(
     if stream.bad is not None:
         summary["skipped"] = stream.bad.count
     if optimum:
-        summary.update(_optimum_of(history, world, summary))
+        summary.update(_optimum_of(history, queues, world.until, summary))
     return Run(history, summary, queues)
 
 
@@ -287,11 +287,20 @@ def _play_recording(
     return None
 
 
-def _optimum_of(history: History, world: Scenario, summary: Summary) -> dict[str, float | None]:
+def _optimum_of(
+    history: History, queues: tuple[Queue, ...], until: float | None, summary: Summary
+) -> dict[str, float | None]:
     """Return the figures of the least cost that was possible with the tickets of a run.
 
-    It keeps to the rules of the queues, but not to those that a policy adds. Unless the scenario
-    ends the run, the last tickets wait for a match or their deadline like all others.
+    It keeps to the rules of the queues and to the parts of a split group, but not to the rules that
+    a policy adds. Unless the scenario ends the run, the last tickets wait for a match or their
+    deadline like all others.
+
+    Args:
+        history: The run.
+        queues: As simulated.
+        until: Where the scenario ends the run.
+        summary: The figures of the run.
     """
     from evenmatch.lab.optimum.optimum import optimum_figures
 
@@ -306,10 +315,10 @@ def _optimum_of(history: History, world: Scenario, summary: Summary) -> dict[str
         if not match.bots
     ]
     return optimum_figures(
-        world.queues,
+        queues,
         arrivals,
         cost,
-        end=world.until,
+        end=until,
         first_counted=history.first_counted,
         matches=matches,
         cancelled_at={

@@ -108,6 +108,15 @@ def test_simulation_plays_the_parts_and_nobody_of_two_parts_meets() -> None:
     assert cost[1] > 1.2 * cost[0]
 
 
+def test_best_possible_of_a_split_group_is_that_of_its_parts() -> None:
+    whole = simulate(parse_scenario(DUELS.replace("SPLIT", "")), optimum=True).summary
+    split = simulate(parse_scenario(DUELS.replace("SPLIT", 'split = "hash:4"')), optimum=True)
+    cost = split.summary["cost"] + split.summary["cost_waiting"]
+    # Nobody of two parts meets, so the best plan costs more than that of everybody together.
+    assert 1.2 * whole["optimum_cost"] < split.summary["optimum_cost"] <= cost
+    assert split.summary["ratio"] == cost / split.summary["optimum_cost"]
+
+
 def test_bands_keep_those_together_who_would_meet_anyway() -> None:
     whole = simulate(parse_scenario(DUELS.replace("SPLIT", "")))
     bands = simulate(parse_scenario(DUELS.replace("SPLIT", 'split = "bands:rating:1500"')))
