@@ -101,13 +101,14 @@ def swept(
     assert path is not None  # a sweep takes no --rules
     tasks: list[RunTask] = []
     whose: list[tuple[str, float]] = []
+    # As in the file: what is swept may be a parameter of these policies.
+    used = ", ".join(dict.fromkeys(queue.policy for queue in load_scenario(path).queues))
     for policy in policies:
         for value, plain, own in _variants(path, sweep, policy):
             scenario = with_recording(request, plain)
             check_files(request, scenario)
             check_policy_of(path, scenario, own)
             tasks += tasks_of(request, scenario, [own])
-            used = own or ", ".join(dict.fromkeys(queue.policy for queue in scenario.queues))
             whose.append((policy or used, value))
     with progress(f"simulating {len(sweep.values)} values of {sweep.key}", len(tasks)) as on_done:
         results = execute_all(tasks, on_done)

@@ -75,6 +75,20 @@ def test_a_table_has_a_column_for_each_value_and_a_curve_for_each_figure(
     assert [rows[4][-3], rows[4][-1]] == ["▁", "█"]
 
 
+def test_a_parameter_of_the_scenarios_own_policy_is_swept_in_one_table(
+    capsys: pytest.CaptureFixture[str], scenario: str, tmp_path: Path
+) -> None:
+    sweep = ("--sweep", "policy:factor=1..2:2")
+    _, given, _ = call(capsys, "simulate", scenario, "--policy", "delay_greedy", *sweep)
+    own = tmp_path / "own.toml"
+    own.write_text(SCENARIO.replace('"greedy"', '"delay_greedy:factor=1.5"'))
+    code, out, err = call(capsys, "simulate", str(own), *sweep)
+    assert (code, err) == (0, "")
+    _, head, *rows = out.splitlines()
+    assert head.split() == ["1", "2"]
+    assert rows == given.splitlines()[2:]
+
+
 def test_a_page_has_the_curves_and_all_values(
     capsys: pytest.CaptureFixture[str], scenario: str, tmp_path: Path
 ) -> None:
