@@ -49,6 +49,21 @@ def test_a_wide_range_is_divided_by_ratios_and_any_other_by_steps() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("a=1000..1005:6", (1000.0, 1001.0, 1002.0, 1003.0, 1004.0, 1005.0)),
+        ("a=1994..1999:3", (1994.0, 1996.5, 1999.0)),
+        ("a=9990..9999:4", (9990.0, 9993.0, 9996.0, 9999.0)),
+        ("a=-1999..-1994:6", (-1999.0, -1998.0, -1997.0, -1996.0, -1995.0, -1994.0)),
+    ],
+)
+def test_a_narrow_range_has_all_its_values_and_none_beyond(
+    text: str, values: tuple[float, ...]
+) -> None:
+    assert parse_sweep(text).values == values
+
+
+@pytest.mark.parametrize(
     ("text", "why"),
     [
         ("wait_price", "must be KEY=A..B"),

@@ -34,7 +34,10 @@ COUNT = 6
 COUNT_MAX = 100
 DECADE = 10.0
 """A positive range at least this wide is divided by equal ratios, any other by equal steps."""
-DIGITS = 3
+DIGITS, DIGITS_MAX = 3, 17
+"""Digits of the values between the ends: as few as people read, and those that a float has."""
+ROUNDED = 0.1
+"""How far a value may be rounded, as a share of its distance to the next ones."""
 POLICY = "policy:"
 FACTORS = (0.5, 1.0, 2.0)
 """The factors that `target_wait` alone stands for."""
@@ -116,9 +119,16 @@ def _grid(first: float, last: float, count: int) -> tuple[float, ...]:
         values = [first * (last / first) ** step for step in steps]
     else:
         values = [first + (last - first) * step for step in steps]
-    # Both ends as given, and intermediate values with as many digits as people read.
-    within = [float(f"{value:.{DIGITS}g}") for value in values[1:-1]]
+    values[0], values[-1] = first, last
+    within = [_rounded(*three) for three in zip(values, values[1:], values[2:], strict=False)]
     return tuple(sorted({first, *within, last}))
+
+
+def _rounded(before: float, value: float, after: float) -> float:
+    """Return a value with few digits, but enough to tell it from those before and after it."""
+    room = ROUNDED * min(value - before, after - value)
+    found = (float(f"{value:.{digits}g}") for digits in range(DIGITS, DIGITS_MAX))
+    return next((each for each in found if abs(each - value) <= room), value)
 
 
 def document_at(document: Mapping[str, Any], sweep: ParameterSweep, value: float) -> dict[str, Any]:
