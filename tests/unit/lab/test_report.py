@@ -4,20 +4,30 @@ import importlib.util
 import re
 from html.parser import HTMLParser
 
+import msgspec
 import numpy as np
 import pytest
 
 from evenmatch import simulate
 from evenmatch.errors import NotSupported
 from evenmatch.lab.report.figures import figure, figure_text, figures_of, with_width
-from evenmatch.lab.report.plots import Series, axis_end, plot_waits, pool_over_time, time_unit
+from evenmatch.lab.report.plots import (
+    Series,
+    axis_end,
+    matched_curve,
+    plot_waits,
+    pool_over_time,
+    time_unit,
+)
 from evenmatch.lab.report.report import render
 from evenmatch.lab.simulate import Run
 from evenmatch.lab.study.study import RepeatedRuns, averages
+from evenmatch.model.match import Match
 from evenmatch.model.queue import Criterion, Queue, Rule, Scale
 from evenmatch.model.scenario import Arrivals, Exponential, Scenario, Uniform
 from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.simulation.arrivals.stream import Arrival
+from evenmatch.simulation.history import History
 
 RATING = {"rating": Uniform(min=0.0, max=1.0)}
 
@@ -123,6 +133,29 @@ def test_pool_counts_those_who_wait() -> None:
     at, pool = pool_over_time(np.array([0.0, 1.0, 5.0]), np.array([2.0, 4.0, 5.0]))
     assert at.tolist() == [0.0, 1.0, 2.0, 4.0, 5.0]
     assert pool.tolist() == [1, 2, 1, 0, 0]
+
+
+def test_pool_has_those_who_came_in_the_warm_up_too() -> None:
+    world = Scenario((Queue(wait_max=60.0),), Arrivals(process="regular", interval=1.0, count=9))
+    found = simulate(msgspec.structs.replace(world, warmup=3.0), policy="rounds:every=10")
+    series = Series("rounds", "#0072b2", found.history)
+    assert len(series.waits) == found.summary["tickets"] == 7
+    assert series.pool_at[:5].tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert series.pool[:5].tolist() == [1, 2, 3, 4, 5]
+
+
+def test_curve_of_waits_never_goes_back() -> None:
+    history = History("main")
+    for number, wait in enumerate([0.0] * 299 + [500.0]):
+        history.accept(str(number), NewTicket((Player(str(number)),)), 0.0)
+        history.match(Match("m", "main", wait, (str(number),), ((str(number),),), ((),)))
+    series = Series("greedy", "#0072b2", history)
+    end = axis_end(series)
+    assert end < 500.0
+    waits, shares = matched_curve(series, end)
+    assert waits.tolist() == sorted(waits)
+    assert shares[waits <= end][-1] == pytest.approx(299 / 300)
+    assert matched_curve(series, 600.0)[0][-1] == 600.0
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ class Plot(msgspec.Struct, frozen=True):
 
 
 class Series:
-    """One run's counted tickets and matches as columns.
+    """One run's counted tickets and matches as columns, and its pool with those of the warm-up.
 
     Args:
         name: Name in the legend.
@@ -110,7 +110,10 @@ class Series:
         self.color = color
         self.sizes = np.asarray(history.sizes[first:], dtype=np.int64)
         self.enqueued_at = np.asarray(history.enqueued_at[first:], dtype=np.float64)
-        self.waits = waits_of(history)[first:]
+        all_waits = waits_of(history)
+        self.waits = all_waits[first:]
+        came = np.asarray(history.enqueued_at, dtype=np.float64)
+        self.pool_at, self.pool = pool_over_time(came, came + all_waits)
         self.states = np.frombuffer(bytes(history.states), dtype=np.uint8)[first:]
         self.end = history.end
         matches = [m for m in history.matches if m.quality is not None and m.at >= history.warmup]
@@ -143,19 +146,32 @@ def axis_end(series: Series) -> float:
     return max(float(np.quantile(series.waits, 0.995)) * 1.05, longest, 1e-3)
 
 
-def _draw_share(axes: Axes, series: Series, top: float, *, alone: bool) -> None:
+def matched_curve(series: Series, top: float) -> tuple[Floats, Floats]:
+    """Return waits in ascending order, and the share of all players matched by then.
+
+    Args:
+        series: The run.
+        top: Where the axis ends; the curve goes at least as far.
+    """
     order = np.argsort(series.waits, kind="stable")
-    is_matched = series.states[order] == MATCHED
     waits, sizes = series.waits[order], series.sizes[order]
-    share = np.cumsum(sizes * is_matched) / max(1, int(sizes.sum()))
-    label = "matched" if alone else series.name
-    axes.step([0.0, *waits, top], [0.0, *share, share[-1:].sum()], where="post",
-              color=series.color, label=label)  # fmt: skip
+    share = np.cumsum(sizes * (series.states[order] == MATCHED)) / max(1, int(sizes.sum()))
+    end = max([top, *waits[-1:]])
+    return np.array([0.0, *waits, end]), np.array([0.0, *share, share[-1:].sum()])
+
+
+def _draw_share(axes: Axes, series: Series, top: float, *, alone: bool) -> None:
+    waits, share = matched_curve(series, top)
+    axes.step(
+        waits, share, where="post", color=series.color, label="matched" if alone else series.name
+    )
+    order = np.argsort(series.waits, kind="stable")
+    states, sizes = series.states[order], series.sizes[order]
     for state, marker, words in UNENDED:
-        places = np.flatnonzero(series.states[order] == state)
+        places = np.flatnonzero(states == state)
         if not len(places):
             continue
-        shown = places[:: max(1, len(places) // MARKS_MAX)]
+        shown = 1 + places[:: max(1, len(places) // MARKS_MAX)]
         count = int(sizes[places].sum())
         axes.plot(
             waits[shown],
@@ -246,7 +262,7 @@ def _draw_binned_quality(axes: Axes, series: Series, span: float, factor: float)
 
 
 def _draw_pool(axes: Axes, series: Series, factor: float) -> None:
-    at, pool = pool_over_time(series.enqueued_at, series.enqueued_at + series.waits)
+    at, pool = series.pool_at, series.pool
     if len(at) > POOL_POINTS:
         starts = np.unique(np.searchsorted(at, np.linspace(at[0], at[-1], POOL_POINTS)))
         at, pool = at[starts], np.maximum.reduceat(pool, starts)
