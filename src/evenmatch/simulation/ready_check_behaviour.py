@@ -37,8 +37,8 @@ def answers_of(
     Args:
         answers: How players answer.
         seeds: The run's seed; answers have a stream of their own.
-        asking: The ticket's number among those accepted, from 0, and how often it was asked, from
-            1, with this time.
+        asking: The ticket's number among the arrivals, from 0, and how often it was asked, from 1,
+            with this time.
         players: How many players it has.
     """
     key = (*seeds.spawn_key, *b"answers", *asking)
@@ -62,7 +62,7 @@ class AnswerStream:
         answers: How players answer.
         seeds: The run's seed; answers have a stream of their own.
         players_of: The players of a ticket, by its id.
-        place_of: A ticket's number among the arrivals, by its id.
+        row_of: A ticket's number among the arrivals, by its id.
     """
 
     def __init__(
@@ -70,12 +70,12 @@ class AnswerStream:
         answers: Answers,
         seeds: np.random.SeedSequence,
         players_of: Callable[[str], tuple[str, ...]],
-        place_of: Callable[[str], int],
+        row_of: Callable[[str], int],
     ) -> None:
         self._given = answers
         self._seeds = seeds
         self._players_of = players_of
-        self._place_of = place_of
+        self._row_of = row_of
         self._asked: dict[str, int] = {}
         self._due: list[tuple[float, int, Answer]] = []
         self._count = 0
@@ -101,7 +101,7 @@ class AnswerStream:
             asked = self._asked[ticket_id] = self._asked.get(ticket_id, 0) + 1
             players = self._players_of(ticket_id)
             answers = answers_of(
-                self._given, self._seeds, (self._place_of(ticket_id), asked), len(players)
+                self._given, self._seeds, (self._row_of(ticket_id), asked), len(players)
             )
             for player, answer in zip(players, answers, strict=True):
                 if answer.says == SILENT:

@@ -110,9 +110,9 @@ class Simulator:
         self._played = played
         # Plans on their way, in the order in which they come.
         self._plans: deque[Settle] = deque()
-        self._answers = AnswerStream(
-            *answers, self._players_of, lambda ticket_id: history.index[ticket_id]
-        )
+        # Rows of the arrivals by ticket, where players are asked.
+        self._row_of: dict[str, int] = {}
+        self._answers = AnswerStream(*answers, self._players_of, self._row_of.__getitem__)
         self._is_asked = any(queue.accept is not None for queue in queues)
         self._row = 0
         self._turned_away = 0
@@ -322,6 +322,8 @@ class Simulator:
                 if event.ratings:
                     new = with_ratings(new, event.ratings)
                 history.accept(event.ticket, new, input_.now)
+                if self._is_asked:
+                    self._row_of[event.ticket] = self._row
                 row = self._tables.waiting.get(event.ticket)
                 self._measured.enter(
                     _as_it_entered(event, new, input_.now) if row is None else row.ticket

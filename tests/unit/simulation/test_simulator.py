@@ -26,6 +26,7 @@ from evenmatch.policies.base import Decision, NoJobs, policy
 from evenmatch.policies.registry import parse_policy
 from evenmatch.simulation.arrivals.stream import Arrival
 from evenmatch.simulation.history import History
+from evenmatch.simulation.ready_check_behaviour import ACCEPT, PlayerAnswer
 from evenmatch.simulation.simulator import Simulator
 from evenmatch.simulation.termination import is_same_but_clock
 
@@ -506,3 +507,22 @@ def test_invariants_hold_after_every_step(seed: int, spec: str) -> None:
         assert len(match.tickets) + match.bots == 2
         players = [player for team in match.players for player in team]
         assert len(set(players)) == len(players)
+
+
+@pytest.mark.parametrize(
+    ("spec", "rows"), [("greedy", [0, 1, 2, 3, 4, 5]), ("periodic:rounds_of=2", [0, 1, 3, 4])]
+)
+def test_answers_belong_to_arrivals_even_if_a_policy_left_somebody_waiting_who_came_again(
+    spec: str, rows: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def accept(_: object, __: object, asking: tuple[int, int], players: int) -> list[PlayerAnswer]:
+        asked.append(asking[0])
+        return [PlayerAnswer(ACCEPT, 0.0)] * players
+
+    monkeypatch.setattr("evenmatch.simulation.ready_check_behaviour.answers_of", accept)
+    people = zip((0.0, 0.1, 1.0, 2.0, 3.0, 4.0), "abacde", strict=True)
+    arrivals = [arrival(at, who, id=str(row)) for row, (at, who) in enumerate(people)]
+    run(arrivals, Queue(accept=ReadyCheck(seconds=5.0)), spec=spec, until=10.0)
+    assert asked == rows
