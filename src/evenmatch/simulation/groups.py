@@ -81,11 +81,13 @@ def _queue_of(history: History, place: int) -> str:
 
 
 def _attributes(history: History, attribute: str, first: int) -> list[Value | None]:
-    return [
+    found = (
         attribute_of(ticket, player, attribute)
         for ticket in history.tickets[first:]
         for player in ticket.players
-    ]
+    )
+    # Tickets made in Python may have whole numbers.
+    return [float(value) if isinstance(value, float | int) else value for value in found]
 
 
 def _deciles(history: History, attribute: str, first: int) -> list[Value | None]:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -320,6 +321,15 @@ def test_values_have_names_in_the_order_in_which_people_read_them() -> None:
     for place, value in enumerate(values):
         enter(past, f"t{place}", 0.0, attributes={"value": value})
     assert list(groups_of(past, "value")) == ["2", "2.5", "10", "word", "x+y"]
+
+
+def test_whole_numbers_are_numbers_to_split_by() -> None:
+    past = history()
+    for place in range(10):
+        level: Any = place // 5
+        enter(past, f"t{place}", 0.0, attributes={"level": level})
+    assert {name: len(own) for name, own in groups_of(past, "level").items()} == {"0": 5, "1": 5}
+    assert list(groups_of(past, "level_decile")) == ["1", "6"]
 
 
 def test_attributes_that_cannot_be_split_by_are_refused() -> None:
