@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache, cached_property
 from pathlib import Path
@@ -49,7 +49,7 @@ PLAIN_MOST = 500
 """Most arrivals of duels that plain Python simulates in the time that loading numba takes."""
 SMALL_FILE = 100_000
 """Files of at most this many bytes have their rows counted, to find out whether they are few."""
-Arrivals = str | Path | Sequence[Ticket | Arrival]
+Arrivals = str | Path | Iterable[Ticket | Arrival]
 """A file, or tickets by ascending `enqueued_at`, or arrivals by ascending `at`."""
 
 
@@ -238,7 +238,9 @@ def plain_if_few(
 def _count_of(world: Scenario, arrivals: Arrivals | None) -> int | None:
     """Return the number of arrivals, if it is known beforehand."""
     if arrivals is not None:
-        return _rows_of(arrivals) if isinstance(arrivals, str | Path) else len(arrivals)
+        if isinstance(arrivals, str | Path):
+            return _rows_of(arrivals)
+        return len(arrivals) if isinstance(arrivals, Sized) else None
     return None if world.arrivals is None else world.arrivals.count
 
 

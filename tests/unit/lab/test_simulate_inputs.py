@@ -11,7 +11,9 @@ from evenmatch.config.files import parse_scenario
 from evenmatch.errors import ArrivalsError, ConfigError, NotSupported
 from evenmatch.lab.check_matches import MatchCheck
 from evenmatch.lab.simulate import PLAIN_MOST, plain_if_few, simulate
+from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
+from evenmatch.simulation.arrivals.stream import Arrival
 
 CLOCK = "[[queue]]\n[arrivals]\nprocess='regular'\ninterval=2\ncount=4"
 
@@ -35,6 +37,12 @@ def test_one_name_to_split_by_is_one_name() -> None:
 def test_wrong_type_is_a_sentence(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         simulate(**{"scenario": parse_scenario(CLOCK), **given})
+
+
+def test_arrivals_may_come_from_a_generator() -> None:
+    arrivals = [Arrival(at, NewTicket((Player(str(at)),))) for at in (0.0, 1.0, 2.0)]
+    found = simulate(parse_scenario(CLOCK), arrivals=(each for each in arrivals))
+    assert found.tickets == simulate(parse_scenario(CLOCK), arrivals=arrivals).tickets
 
 
 ROLES = """
