@@ -84,18 +84,30 @@ def test_interrupt_that_another_thread_takes_waits_until_all_processes_have_star
 def test_averages_are_means_with_half_widths_under_the_same_keys() -> None:
     found = averages(
         [
-            {"matches": 2, "wait": {"mean": 1.0, "p50": None}, "by": {"size": {"1": {"n": 4}}}},
-            {"matches": 4, "wait": {"mean": 2.0, "p50": None}, "by": {"size": {}}},
-            {"matches": 6, "wait": {"mean": None, "p50": None}, "by": {"size": {"1": {"n": 6}}}},
+            {"matches": 2, "wait": {"mean": 1.0, "p50": None}},
+            {"matches": 4, "wait": {"mean": 2.0, "p50": None}},
+            {"matches": 6, "wait": {"mean": None, "p50": None}},
         ]
     )
     assert found["matches"] == 4.0
     assert found["wait"] == {"mean": 1.5, "p50": None}
-    assert found["by"] == {"size": {"1": {"n": 5.0}}}
     widths = found["ci95"]
     assert widths["matches"] == pytest.approx(T_975[1] * 2.0 / 3**0.5)
     assert widths["wait"]["p50"] is None
     assert widths["wait"]["mean"] == pytest.approx(T_975[0] * 0.5)
+
+
+def test_group_that_a_run_lacks_had_no_players_in_it() -> None:
+    whole = {"1": {"players": 4, "wait": {"mean": 1.0}}, "2": {"players": 2, "wait": {"mean": 3.0}}}
+    runs = [{"by": {"size": whole}}, {"by": {"size": {"1": whole["1"]}}}, {"by": {"size": {}}}]
+    found = averages(runs)
+    assert found["by"]["size"] == {
+        "1": {"players": 8 / 3, "wait": {"mean": 1.0}},
+        "2": {"players": 2 / 3, "wait": {"mean": 3.0}},
+    }
+    widths = found["ci95"]["by"]["size"]["2"]
+    assert widths["players"] == pytest.approx(T_975[1] * 2.0 / 3)
+    assert widths["wait"]["mean"] is None
 
 
 def test_one_run_has_no_half_widths() -> None:

@@ -193,8 +193,9 @@ def _ticked(results: Iterator[Output], on_done: Callable[[], None]) -> Iterator[
 def averages(summaries: Sequence[Summary]) -> Summary:
     """Return means under the keys of a summary, and `ci95`, their half-widths under the same keys.
 
-    A figure that is null in some runs is averaged over the others. A half-width is Student's t at
-    0.975 times the standard error; null if fewer than two runs have the figure.
+    A figure that is null in some runs, or missing there, is averaged over the others; but a count
+    that is missing, as of the players of a group that nobody belongs to, is 0. A half-width is
+    Student's t at 0.975 times the standard error; null if fewer than two runs have the figure.
 
     >>> averages([{"matches": 1}, {"matches": 3}])["matches"]
     2.0
@@ -209,8 +210,10 @@ def _merged(nodes: Sequence[Mapping[str, Any]]) -> tuple[Summary, Summary]:
     for key in dict.fromkeys(key for node in nodes for key in node):
         values = [node[key] for node in nodes if node.get(key) is not None]
         if values and isinstance(values[0], Mapping):
-            means[key], widths[key] = _merged(values)
+            means[key], widths[key] = _merged([node.get(key) or {} for node in nodes])
         else:
+            if all(isinstance(value, int) for value in values):
+                values += [0 for node in nodes if key not in node]
             means[key], widths[key] = mean_and_width(values)
     return means, widths
 
