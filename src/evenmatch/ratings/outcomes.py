@@ -124,8 +124,9 @@ class MatchTable(NamedTuple):
 def team_matches(table: MatchTable) -> PeriodOutcomes:
     """Return the outcomes of a period of matches between teams.
 
-    A team that all its players quit is ranked behind all others. Otherwise, a player who quit has
-    lost to every other team, whatever their team achieved without them.
+    A team that all its players quit is ranked behind all others; two such teams have drawn.
+    Otherwise, a player who quit has lost to every other team, whatever their team achieved without
+    them.
 
     Raises:
         ConfigError: The shapes do not match, or a size is out of bounds.
@@ -141,7 +142,9 @@ def team_matches(table: MatchTable) -> PeriodOutcomes:
     team = np.repeat(np.arange(sizes.size), sizes)
     quits = _flags("quits", table.quits, seats.size)
     if quits is not None:
-        places[np.bincount(team, weights=~quits, minlength=sizes.size) == 0] = np.inf
+        is_gone = np.bincount(team, weights=~quits, minlength=sizes.size) == 0
+        places[is_gone] = np.inf
+        quits = quits & ~is_gone[team]  # the place of their team says it all
     wide = _flags("wide", table.wide, counts.size)
     if wide is not None:
         wide = np.repeat(wide, counts * (counts - 1))

@@ -34,10 +34,11 @@ class RatingOutcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=
 
     Args:
         teams: Player ids by team.
-        points: Instead of ranks: the score of each team; higher is better.
-        points: In place of ranks: what each team scored; higher is better.
+        ranks: Place of each team; lower is better, equal is a draw.
+        points: In place of ranks: the score of each team; higher is better.
         handicap: Points given to each team before the start; only with points.
-        quitters: Players who left before the end: each has lost to every other team.
+        quitters: Players who left before the end: each has lost to every other team, but teams that
+            all their players left have drawn with each other.
         wide: The match was made far beyond the usual gap: a favourite who loses and a rival who
             wins change as after an even match. `is_wide` of the policy `virtual_rating` says which
             of its matches are wide.

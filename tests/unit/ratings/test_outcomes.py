@@ -98,9 +98,15 @@ def test_who_quits_a_winning_team_has_lost_alone(system: Elo) -> None:
     assert after.mean[1:] == pytest.approx(won.mean[1:])
 
 
-def test_everybody_quitting_is_a_draw() -> None:
-    after = Elo().update(ratings_of(1500, 1500), one_match([[0], [1]], [1, 2], [True, True]))
-    assert after.mean.tolist() == [1500.0, 1500.0]
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("teams", [[[0], [1]], [[0, 1], [2, 3]]])
+def test_everybody_quitting_is_a_draw(system: Elo, teams: list[list[int]]) -> None:
+    count = sum(map(len, teams))
+    start = newcomers(system, count)
+    after = system.update(start, one_match(teams, [1, 2], [True] * count))
+    drawn = system.update(start, one_match(teams, [1, 1]))
+    assert after.mean.tolist() == drawn.mean.tolist() == start.mean.tolist()
+    assert after.deviation.tolist() == drawn.deviation.tolist()
 
 
 def test_a_team_of_nobody_left_is_behind_the_last() -> None:
