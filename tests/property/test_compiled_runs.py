@@ -151,6 +151,12 @@ def test_compiled_run_makes_the_engines_matches(spec: str, players: int) -> None
     assert compared > 8 * SEEDS
 
 
+def by_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the engine play what comes, drawn or recorded."""
+    for name in ("why_engine", "why_engine_of_recording"):
+        monkeypatch.setattr(f"evenmatch.lab.simulate.{name}", lambda *_: "as a test")
+
+
 @pytest.mark.parametrize("spec", [*DUEL_SPECS[:2], *BY_SCENARIO])
 @pytest.mark.parametrize("on_deadline", ["expire", "bots", "keep"])
 def test_scenario_gives_the_same_history_with_and_without_the_engine(
@@ -171,7 +177,7 @@ def test_scenario_gives_the_same_history_with_and_without_the_engine(
         skill = {{distribution = "normal", mean = 0.5, deviation = 0.3}}
     """)
     compiled = simulate(world, by="skill_decile")
-    monkeypatch.setattr("evenmatch.lab.simulate.why_engine", lambda *_: "as a test")
+    by_the_engine(monkeypatch)
     engine = simulate(world, by="skill_decile")
 
     assert compiled.tickets == engine.tickets
@@ -182,3 +188,26 @@ def test_scenario_gives_the_same_history_with_and_without_the_engine(
     for key in ("cost", "cost_waiting", "matches", "unfinished", "expired", "bots"):
         assert compiled.summary[key] == pytest.approx(engine.summary[key], rel=1e-9)
     assert compiled.summary["by"] == engine.summary["by"]
+
+
+@pytest.mark.parametrize("on_deadline", ["expire", "bots"])
+def test_run_without_a_full_match_has_the_same_summary_with_and_without_the_engine(
+    on_deadline: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = parse_scenario(f"""
+        [[queue]]
+        wait_max = 1.0
+        on_deadline = "{on_deadline}"
+        policy = "greedy"
+        criteria = [{{kind = "spread", attribute = "skill"}}]
+        [arrivals]
+        process = "regular"
+        interval = 2.0
+        count = 3
+        [attributes]
+        skill = {{distribution = "uniform"}}
+    """)
+    monkeypatch.setattr("evenmatch.lab.simulate.why_engine", lambda *_: "")
+    compiled = simulate(world)
+    by_the_engine(monkeypatch)
+    assert compiled.summary == simulate(world).summary

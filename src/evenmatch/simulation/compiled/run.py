@@ -217,6 +217,8 @@ def _fill(
 def _measure(history: History, queue: Queue, values: Floats, outcome: CompiledResult) -> None:
     """Add the gaps of all matches without bots; each criterion compares numbers of an attribute."""
     full = outcome.bots == 0
+    if not full.any():
+        return
     compared = [comparison_of(criterion, queue) for criterion in queue.criteria]
     for each, row in zip(compared, values, strict=True):
         assert isinstance(each, Numeric)
