@@ -65,7 +65,7 @@ def summarize(history: History, queues: Sequence[Queue], by: Iterable[str] = ())
     """
     first = history.first_counted
     all_waits = waits_of(history)
-    numbers = sorted({number for number in history.match_of[first:] if number >= 0})
+    numbers = counted_matches(history)
     summary = _figures(history, queues, range(first, len(history.ids)), numbers)
     off_side = None
     if any(queue.format.side_choice == "prefer" for queue in queues):
@@ -142,6 +142,11 @@ def _figures(
         "cancelled": int((states == CANCELLED).sum()),
         "unfinished": int((states == WAITING).sum()),
     }
+
+
+def counted_matches(history: History) -> list[int]:
+    """Return the numbers of the matches of which a ticket counts, in the order of making."""
+    return sorted({number for number in history.match_of[history.first_counted :] if number >= 0})
 
 
 def waits_of(history: History) -> Floats:

@@ -144,6 +144,17 @@ def test_pool_has_those_who_came_in_the_warm_up_too() -> None:
     assert series.pool[:5].tolist() == [1, 2, 3, 4, 5]
 
 
+def test_drawn_qualities_are_those_of_the_matches_that_count() -> None:
+    queue = Queue(criteria=(Criterion("spread", "rating", scale=Scale()),))
+    world = Scenario((queue,), Arrivals(rate=2.0, count=200, attributes=RATING), warmup=30.0)
+    found = simulate(world, policy="threshold:quality=0.995")
+    # Some matches after the warm-up are of players who came in it.
+    assert sum(row["at"] >= 30.0 for row in found.matches) > found.summary["matches"]
+    series = Series("threshold", "#0072b2", found.history)
+    assert len(series.quality) == len(series.match_at) == found.summary["matches"]
+    assert series.quality.mean() == pytest.approx(found.summary["quality"]["mean"])
+
+
 def test_curve_of_waits_never_goes_back() -> None:
     history = History("main")
     for number, wait in enumerate([0.0] * 299 + [500.0]):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.simulation.history import CANCELLED, EXPIRED, MATCHED, WAITING, History
-from evenmatch.simulation.metrics import waits_of
+from evenmatch.simulation.metrics import counted_matches, waits_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,7 +116,8 @@ class Series:
         self.pool_at, self.pool = pool_over_time(came, came + all_waits)
         self.states = np.frombuffer(bytes(history.states), dtype=np.uint8)[first:]
         self.end = history.end
-        matches = [m for m in history.matches if m.quality is not None and m.at >= history.warmup]
+        counted = (history.matches[number] for number in counted_matches(history))
+        matches = [match for match in counted if match.quality is not None]
         self.match_at = np.asarray([match.at for match in matches], dtype=np.float64)
         self.quality = np.asarray([match.quality for match in matches], dtype=np.float64)
 
