@@ -1,9 +1,12 @@
 """Docstrings and comments name modules, and what is in them, by names that are there.
 
-A dotted name in backticks, `criteria.rules.relative` say, may leave out the packages in front.
+A dotted name in backticks, `criteria.rules.relative` say, may leave out the packages in front. The
+examples in docstrings give what they say.
 """
 
 import ast
+import doctest
+import importlib
 import re
 import sys
 from collections import defaultdict
@@ -124,3 +127,18 @@ def test_dotted_names_in_docstrings_and_comments_are_there(
 def test_check_finds_names_that_are_gone(name: str, is_there: bool, known: frozenset[str]) -> None:
     wrong = list(wrong_names(f"See `{name}`.", known))
     assert wrong == ([] if is_there else [name])
+
+
+def exampled() -> list[str]:
+    """Return the names of the modules with examples."""
+    return [name for name, text in modules().items() if ">>> " in text]
+
+
+@pytest.mark.parametrize("name", exampled())
+def test_examples_in_docstrings_give_what_they_say(name: str) -> None:
+    problems: list[str] = []
+    runner = doctest.DocTestRunner(verbose=False)
+    for example in doctest.DocTestFinder().find(importlib.import_module(name)):
+        runner.run(example, out=problems.append)
+    assert runner.tries > 0
+    assert not problems, "".join(problems)

@@ -16,7 +16,7 @@ from evenmatch.model.ticket import Ticket, Value, attribute_of
 def quoted_value(value: Value) -> str:
     """Return a value as a client wrote it, shortened if it is long.
 
-    >>> shown(("a", "b")), shown("far")
+    >>> quoted_value(("a", "b")), quoted_value("far")
     ('["a", "b"]', '"far"')
     """
     return f"{json.dumps(value, ensure_ascii=False):.80}"

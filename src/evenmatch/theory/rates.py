@@ -78,7 +78,7 @@ def check_expected(rate: float, wait_max: float) -> None:
 def rate_text(value: Fraction | float) -> str:
     """Return a rate for people to read: at most six digits, no needless zeros.
 
-    >>> shown(Fraction(1, 20)), shown(0.3333333333)
+    >>> rate_text(Fraction(1, 20)), rate_text(0.3333333333)
     ('0.05', '0.333333')
     """
     return f"{float(value):.6g}" if math.isfinite(value) else "infinite"

@@ -78,7 +78,6 @@ class SkillPolicies:
         states: Pools of at most cap players.
         policy: The best policy's action in each pool of 2n or more that it meets.
         note: The effect of the cap on the policies, or None.
-        note: What the cap did to the policies, or None.
     """
 
     cost: float

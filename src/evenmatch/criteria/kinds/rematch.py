@@ -83,7 +83,8 @@ def matches_since_meeting(one: Player, two: Player, first: MatchesAgo, second: M
         first: The players that the first remembers.
         second: The players that the second remembers.
 
-    >>> met(Player("a"), Player("b"), {"b": 1.0}, {"c": 1.0, "a": 2.0})
+    >>> seen, other = {"b": 1.0}, {"c": 1.0, "a": 2.0}
+    >>> matches_since_meeting(Player("a"), Player("b"), seen, other)
     2.0
     """
     ago = math.inf if first is None else first.get(two.id, math.inf)

@@ -95,9 +95,9 @@ def figure_text(value: float | None, unit: str = "") -> str:
 
     A share in [0, 1] is shown as a percentage if that is its unit.
 
-    >>> shown(1211.0), shown(0.0406714, "s"), shown(None)
+    >>> figure_text(1211.0), figure_text(0.0406714, "s"), figure_text(None)
     ('1,211', '0.04067 s', '-')
-    >>> shown(0.0833333, "%")
+    >>> figure_text(0.0833333, "%")
     '8.333 %'
     """
     if value is None:
