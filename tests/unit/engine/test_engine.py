@@ -1119,3 +1119,20 @@ def test_whole_numbers_are_numbers() -> None:
     events = after(at_work, enqueue(1.0, *two))
 
     assert len(matches(events)) == 1
+
+
+def test_ticket_under_an_id_that_is_used_again_has_a_deadline_of_its_own() -> None:
+    at_work = engine(queue("main", 2, 2, wait_max=1800.0))
+    at_work.step(enqueue(0.0, new_ticket("first", 1500)))
+    at_work.step(enqueue(1.0, replace(new_ticket("gone", 1500), id="own")))
+    at_work.step(Cancel(2.0, "own"))
+    at_work.step(enqueue(700.0, "other"))
+    at_work.step(enqueue(1500.0, replace(new_ticket("later", 1500), id="own")))
+
+    ended = {}
+    while at_work.next_wakeup < math.inf:
+        for event in after(at_work, Advance(at_work.next_wakeup)):
+            assert isinstance(event, Expired)
+            ended[event.ticket] = at_work.now
+
+    assert ended == {"s0-1": 1800.0, "s0-3": 2500.0, "own": 3300.0}

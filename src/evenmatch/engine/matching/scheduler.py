@@ -439,9 +439,13 @@ class Scheduler:
             pool.release(self.now)
 
     def waits(self, entry: Entry) -> bool:
-        """Return whether a deadline still counts: its ticket waits in the queue."""
+        """Return whether a deadline still counts: its ticket waits in the queue.
+
+        Another ticket may wait there under the same id, which callers may use again.
+        """
         pool = self.pools.get(entry[4])
-        return pool is not None and entry[3] in pool.tickets
+        ticket = None if pool is None else pool.tickets.get(entry[3])
+        return ticket is not None and ticket.sequence == entry[1]
 
     def _is_held(self, entry: Entry) -> bool:
         pool = self.pools.get(entry[4])
