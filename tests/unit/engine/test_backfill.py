@@ -777,6 +777,30 @@ class TestVoid:
         assert (made.tickets, made.bots) == (("s0-1",), 1)
         assert house.state(2) == "waiting"
 
+    def test_leaves_an_id_to_the_ticket_that_has_it_by_now(self) -> None:
+        house = self.house()
+        house.enter(1.0, replace(new_ticket("a", 1500), id="own"), "b")
+        house.enter(700.0, "c")
+        house.enter(702.0, replace(new_ticket("d", 1500), id="own"))
+        house.hand(Void(703.0, "s0-m2", "no server"))
+        (event, *_) = house.hand(Void(704.0, "s0-m1", "no server"))
+        assert voided(event) == ("s0-2",)
+        row = house.engine.tables.waiting["own"]
+        assert (row.ticket.players[0].id, row.ticket.enqueued_at) == ("d", 702.0)
+        assert state_hash(house.restarted()) == state_hash(house.engine)
+
+    @pytest.mark.parametrize("at", [703.0, 1400.0])
+    def test_brings_the_later_of_two_tickets_with_one_id_back(self, at: float) -> None:
+        house = House(replace(filled(1, 1), allocation="fleet"), queue("other", 2, 2))
+        house.enter(1.0, replace(new_ticket("a", 1500), id="own"), "b")
+        house.open(2.0, "b", lease=1000.0)
+        house.enter(650.0, new_ticket("x", 1500, queues=("other",)))
+        house.enter(702.0, replace(new_ticket("d", 1500), id="own"))
+        house.enter(at, new_ticket("y", 1500, queues=("other",)))
+        events = house.hand(Void(at, "s0-m1", "no server"))
+        assert voided(events[0]) == ("own",)
+        assert house.engine.tables.waiting["own"].ticket.players[0].id == "d"
+
     def test_is_refused_once_the_match_has_a_place(self) -> None:
         house = self.house()
         house.enter(1.0, "a", "b")

@@ -190,6 +190,8 @@ class BackfillRequests:
     def void(self, void: Void) -> None:
         """Call a match off: its tickets wait again, in their old place.
 
+        Callers may use an id again once its ticket is long forgotten: the newer ticket keeps it.
+
         Raises:
             UnknownMatch, Forgotten, NotMade, ProposalOver: There is no such match.
             TooLate: It has a place to be played, or is over.
@@ -202,7 +204,9 @@ class BackfillRequests:
         if roster is None or kept_match.assignment is not None:
             raise TooLate(f"match {void.match} cannot be called off now", match=void.match)
         scheduler.withdraw_fill(void.match)
-        tickets = sorted([t for team in roster.teams for t in team], key=lambda t: t.age_key)
+        by_age = sorted([t for team in roster.teams for t in team], key=lambda t: t.age_key)
+        known = {t.id: t for t in by_age}
+        tickets = [t for t in by_age if known[t.id] is t and scheduler.tables.is_last_of_id(t)]
         if roster.open is not None:
             self._fills.close(void.match, roster.queue)
         elsewhere = [t.id for t in tickets if self._are_taken(void.match, roster, t)]

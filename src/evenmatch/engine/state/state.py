@@ -200,6 +200,13 @@ class Tables(msgspec.Struct):
         """Return whether a ticket waits or is kept under this id."""
         return ticket_id in self.waiting or ticket_id in self.ended
 
+    def is_last_of_id(self, ticket: Ticket) -> bool:
+        """Return whether no newer ticket waits, or is kept, under a ticket's id."""
+        if (row := self.waiting.get(ticket.id)) is not None:
+            return row.ticket.sequence == ticket.sequence
+        ended = self.ended.get(ticket.id)
+        return ended is None or ended.sequence == ticket.sequence
+
     def results(self, record: Record) -> tuple[TicketView | Refused, ...]:
         """Return what became of each ticket of an `Enqueue`, right after its record."""
         found: list[TicketView | Refused] = []
