@@ -139,6 +139,8 @@ class RoundsMatcher:
         self._is_short: bool = memory.get("is_short", False)
         self._number: int = memory.get("number", 0)
         self._is_running = False
+        # There is one job at an instant: whoever is left of a round waits for the next one.
+        self._free_at = -math.inf
         # A job that was lost with its process is asked for again.
         self._is_lost: bool = memory.get("is_running", False)
         self._sat_out: dict[int, int] = dict(memory.get("sat_out", ()))
@@ -202,6 +204,7 @@ class RoundsMatcher:
         if not self._is_running and self._roster.players >= self._queue.format.k_min:
             self._is_running = True
             self._number += 1
+            self._free_at = now + TICK
             job = self._job(now)
         return Decision(groups, self._wake_at(now, fired), job)
 
@@ -316,6 +319,10 @@ class RoundsMatcher:
 
     def _round_at(self, now: float) -> float:
         """Return when the next round begins as things stand."""
+        return max(self._wanted_at(now), self._free_at)
+
+    def _wanted_at(self, now: float) -> float:
+        """Return when those who wait are to have a round."""
         if self._is_lost and self._roster.players:
             return now
         if self._clock is not None:

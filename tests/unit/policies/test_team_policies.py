@@ -103,6 +103,20 @@ def test_round_begins_when_enough_players_wait() -> None:
     assert started(matcher, 20.0) == 2
 
 
+@pytest.mark.parametrize("spec", ["rounds:players=3,wait_max=60", "rounds:wait_max=60"])
+def test_round_for_those_who_come_back_at_its_instant_begins_after_it(spec: str) -> None:
+    # The engine gives players back whose ready-check together has just failed.
+    form = Format((2, 2), players_min=(1, 1))
+    matcher, tickets = matcher_of(spec, replace(TEAMS, format=form)), crowd(4)
+    enter(matcher, tickets)
+    assert len(solved(matcher, 60.0).matches) == 1
+    enter(matcher, tickets[:3], 60.0)
+    waits = matcher.decide(60.0)
+    assert waits.wake_at == 60.0 + 2.0**-20
+    decision = matcher.decide(waits.wake_at, fired=True)
+    assert decision.job is not None
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_round_begins_before_anybody_waits_longer_than_it_allows(seed: int) -> None:
     form, level = Format((3, 3)), Criterion("mean_gap", "rating", scale=Scale(min=0.0, max=3000.0))
