@@ -1136,3 +1136,23 @@ def test_ticket_under_an_id_that_is_used_again_has_a_deadline_of_its_own() -> No
             ended[event.ticket] = at_work.now
 
     assert ended == {"s0-1": 1800.0, "s0-3": 2500.0, "own": 3300.0}
+
+
+def test_update_need_not_fit_queues_that_the_ticket_has_left() -> None:
+    ranked = queue("ranked", rules=(Rule("spread", "elo", 10.0),), wait_max=5.0)
+    casual = queue("casual", rules=(Rule("spread", "mood", 1.0),))
+    at_work = engine(ranked, replace(casual, attributes=("clan",)))
+    facts = {"elo": 1000.0, "mood": 1.0, "clan": "red"}
+    new = NewTicket((Player("a", attributes=facts),), ("ranked", "casual"))
+    at_work.step(Enqueue(0.0, (new,), strict=True))
+    assert after(at_work, Advance(5.0)) == (LeftQueue("s0-1", "ranked"),)
+    at_work.step(Configure(6.0, (ranked, casual), version=2))
+
+    later = Update(7.0, "s0-1", players=(Player("a", attributes={"elo": 900.0, "mood": 2.0}),))
+    at_work.step(replace(later, strict=True))
+
+    (player,) = at_work.tables.waiting["s0-1"].ticket.players
+    assert player.attributes == {"elo": 900.0, "mood": 2.0, "clan": "red"}
+    unknown = Update(8.0, "s0-1", players=(Player("a", attributes={"clan": "blue"}),), strict=True)
+    with pytest.raises(Refusal, match="attribute 'clan' is not declared by the ticket's queues"):
+        at_work.step(unknown)

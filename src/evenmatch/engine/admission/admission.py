@@ -125,8 +125,8 @@ def judge_update(update: Update, ticket: Ticket, context: AdmissionContext) -> U
     """Return what an update does to a waiting ticket.
 
     Raises:
-        InvalidTicket: A value is out of range or missing, or a player is not in the ticket, or is
-            named twice.
+        InvalidTicket: A value is out of range or missing, a strict update brings what no queue
+            that the ticket asked for declares, or a player is not in the ticket, or named twice.
     """
     tables, limits = context.tables, context.limits
     queues = tables.waiting[ticket.id].queues
@@ -138,7 +138,10 @@ def judge_update(update: Update, ticket: Ticket, context: AdmissionContext) -> U
         check_values(new.attributes, limits, "/attributes")
     _check_wanted(new, queues, context.objectives)
     if update.strict:
-        _check_known(new, queues, tables, context.objectives)
+        # Only what it brings: what the ticket carries may be for a queue that it has left.
+        brought = NewTicket(update.players, attributes=update.attributes)
+        named = tuple([name for name in ticket.queues if name in tables.queues])
+        _check_known(brought, named, tables, context.objectives)
     return Updated(ticket.id, places_of(new, context))
 
 
