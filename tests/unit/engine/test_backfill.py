@@ -148,6 +148,13 @@ class TestOpening:
         assert house.roster().left == ("b",)
         assert sum(map(len, house.roster().players)) == 3
 
+    def test_under_a_name_is_for_seats_that_are_free(self) -> None:
+        house = running(House())
+        with pytest.raises(InvalidOpening, match="no seat of match s0-m1 is to be filled"):
+            house.open(5.0, ticket="mine")
+        assert not house.engine.tables.backfills
+        assert kinds(house.open(6.0)) == [Opened]
+
     def test_is_for_queues_that_allow_it(self) -> None:
         house = running(House(queue("main", 2, 2)))
         with pytest.raises(NoBackfill, match="queue main has no backfill"):

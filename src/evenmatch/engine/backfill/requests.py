@@ -75,8 +75,8 @@ class BackfillRequests:
             UnknownMatch, Forgotten, NotMade, ProposalOver: There is no such match.
             NoBackfill: It is over, everybody has left, or its queue has no backfill.
             StaleRoster: It was filled since.
-            InvalidOpening: Somebody is said to have left who was not in it, or it has no such
-                seats.
+            InvalidOpening: Somebody is said to have left who was not in it, it has no such seats,
+                or a named request asks for none.
             Overloaded: It, or its queue, is opened too often.
         """
         roster = self.roster(request.match)
@@ -91,6 +91,12 @@ class BackfillRequests:
             )
         left = self._left(request, roster)
         opened = self._opened(request, roster, left)
+        if request.ticket and not any(opened.free):
+            raise InvalidOpening(
+                f"no seat of match {request.match} is to be filled, so there is nobody to find",
+                where="/free",
+                match=request.match,
+            )
         if roster.open is not None and not left and _is_heartbeat(opened, roster.open):
             assert opened.expires_at is not None
             known = roster.open.expires_at
