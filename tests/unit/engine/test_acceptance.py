@@ -25,6 +25,7 @@ from evenmatch.errors import NotInMatch, NotMade, ProposalOver, TooLate, Unknown
 from evenmatch.model import queue as accept_model
 from evenmatch.model import queue as q
 from evenmatch.model.events import (
+    Accepted,
     Cancelled,
     Confirmed,
     Dissolved,
@@ -904,6 +905,17 @@ class TestChangesInFlight:
 
         assert kinds(events) == [Cancelled, Penalised, Dissolved, Expired]
         assert house.engine.view("s0-1").reason == "queue_changed"
+
+    def test_innocents_of_a_queue_that_came_back_in_another_group_expire(self) -> None:
+        house = House()
+        house.enter(1.0, "a", "b")
+        house.hand(Configure(2.0, (queue("other"),), version=2))
+        house.hand(Configure(3.0, (replace(checked(), group="apart"),), version=3))
+        events = house.decline(4.0, 2)
+
+        assert kinds(events) == [Cancelled, Penalised, Dissolved, Expired]
+        assert house.engine.view("s0-1").reason == "queue_changed"
+        assert kinds(house.enter(5.0, "a")) == [Accepted]
 
     def test_paused_queue_repairs_nothing(self) -> None:
         house = House()

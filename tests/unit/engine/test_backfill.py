@@ -808,6 +808,18 @@ class TestVoid:
         assert voided(events[0]) == ("own",)
         assert house.engine.tables.waiting["own"].ticket.players[0].id == "d"
 
+    def test_brings_nobody_into_a_queue_of_another_group(self) -> None:
+        first, other = replace(queue("first", 1, 1), allocation="fleet"), queue("other", 1, 1)
+        house = House(first, other)
+        both = ("first", "other")
+        house.enter(1.0, new_ticket("a", 1500, queues=both), new_ticket("b", 1500, queues=both))
+        house.hand(Configure(2.0, (first, replace(other, group="apart")), version=2))
+        house.hand(Void(3.0, "s0-m1", "no server"))
+        assert [row.queues for row in house.engine.tables.waiting.values()] == [("first",)] * 2
+        # Who waits in one group may wait in the other one too, but is nobody's opponent twice.
+        house.enter(4.0, new_ticket("a", 1500, queues=("other",)))
+        assert list(house.engine.pools["other"].tickets) == ["s0-3"]
+
     def test_is_refused_once_the_match_has_a_place(self) -> None:
         house = self.house()
         house.enter(1.0, "a", "b")

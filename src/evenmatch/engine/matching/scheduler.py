@@ -269,8 +269,15 @@ class Scheduler:
             self.dirty.update(dict.fromkeys(queues))
 
     def _takes(self, name: str, ticket: Ticket) -> bool:
-        """Return whether a queue takes a ticket as it is now: it may have been changed."""
-        return name in self.pools and fits(ticket, self.objectives[name])
+        """Return whether a queue takes a ticket as it is now: it may have been changed.
+
+        In another group its players may wait in other tickets, and play against themselves.
+        """
+        pool = self.pools.get(name)
+        if pool is None or not fits(ticket, pool.objective):
+            return False
+        noted = self.tables.players.get(pool.queue.group, {})
+        return noted.get(ticket.players[0].id) == ticket.id
 
     def drop(self, ticket_id: str, name: str, reason: str) -> None:
         """Take a ticket out of one queue; it expires when it was the last."""
