@@ -12,8 +12,8 @@ is counterfactual about it:
 - A player who was matched live and comes back while they still wait in the shadow stays there with
   their first ticket; the second one is counted as `merged`.
 - Ratings are those that the live server knew; nobody plays the shadow's matches.
-- Matches of the shadow are final at once: ready-checks, backfill, exclusive matches and silence are
-  answers to live matches, which the shadow did not make.
+- Matches of the shadow are final at once, and nobody joins them later: ready-checks, servers,
+  backfill, exclusive matches and silence answer live matches, which the shadow did not make.
 """
 
 from __future__ import annotations
@@ -176,6 +176,8 @@ def _shadowed(queue: Queue) -> Queue:
         accept=None,
         exclusive_match=False,
         silent_after=None,
+        backfill=None,
+        allocation=None,
         rating=None,
         rating_period=None,
     )

@@ -160,6 +160,22 @@ def test_matches_of_the_shadow_need_no_acceptance() -> None:
     assert (shadow.matches, real.matches) == (1, 0)
 
 
+@pytest.mark.parametrize("given", [{"backfill": "automatic"}, {"allocation": "fleet"}])
+def test_nobody_joins_matches_of_the_shadow_nor_finds_them_a_server(given: dict[str, str]) -> None:
+    pairs = Format((2, 2), players_min=(1, 1))
+    live = Live(msgspec.structs.replace(DUEL, format=pairs, wait_max=5.0, shadow="greedy", **given))
+    live.begin()
+    assert live.shadow is not None
+    live.step(Enqueue(1.0, (new("ada", 1500.0), new("bob", 1500.0))))
+    live.step(Enqueue(7.0, (new("cid", 1500.0),)))
+    live.step(Advance(8.0))
+    _, shadow = live.figures()
+    assert (shadow.matches, shadow.waiting) == (1, 1)
+    world = live.shadow.engine
+    assert not world.tables.rosters
+    assert not any(row.live for row in world.tables.matches.values())
+
+
 def test_shadow_knows_who_played_with_whom_before_it_began() -> None:
     once = Rule("pair_limit", "meetings", limit=1, within=3_600.0)
     live = Live(msgspec.structs.replace(DUEL, shadow="greedy", rules=(once,)))
