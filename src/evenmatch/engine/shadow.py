@@ -19,6 +19,7 @@ is counterfactual about it:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 import msgspec
 
@@ -34,7 +35,8 @@ from evenmatch.engine.state.stored_ratings import accepted_ticket
 from evenmatch.errors import MatchmakingError, Refusal
 from evenmatch.model.events import Accepted, Existing, Refused
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input, Update
-from evenmatch.model.queue import Queue
+from evenmatch.model.queue import Queue, Rule
+from evenmatch.policies.hooks import rules_of
 
 WAITING_MAX = 200_000
 """Tickets that may wait in a shadow; one that would need more is dropped."""
@@ -56,7 +58,7 @@ class ShadowEngine:
     def __init__(self, start: Tables, resolve: Resolve, tell: Callable[[Record], None]) -> None:
         self.merged = 0
         self.engine = Engine(resolve, shard="shadow", limits=UNLIMITED)
-        self.engine.tables = _world(start)
+        self.engine.tables = _world(start, resolve)
         self.engine.resume(start.now)
         self._tell = tell
 
@@ -138,20 +140,18 @@ def _translated(record: Record) -> Input | None:
     return input_ if isinstance(input_, Update) else None
 
 
-def _world(start: Tables) -> Tables:
+def _world(start: Tables, resolve: Resolve) -> Tables:
     """Return the tables of the shadow's engine: everybody waits, under the shadow's policies.
 
-    A proposal goes on under the settings that it began with. Its tickets may have no place in the
-    queues as they are now, and no part in the shadow then.
+    Who lacks what these compare has no part in the shadow. Nor have tickets of a proposal, which
+    goes on under the settings that it began with, if the queues as they are now do not take them.
     """
     queues = {name: _shadowed(queue) for name, queue in start.queues.items()}
-    objectives = {name: Objective(queue) for name, queue in queues.items()}
+    objectives = {name: _objective(queue, resolve) for name, queue in queues.items()}
     waiting: dict[str, LiveTicket] = {}
     for row in start.waiting.values():
-        names = row.queues
-        if row.match is not None:
-            known = [name for name in names if name in queues]
-            names = tuple([name for name in known if fits(row.ticket, objectives[name])])
+        known = [name for name in row.queues if name in queues]
+        names = tuple([name for name in known if fits(row.ticket, objectives[name])])
         if names:
             waiting[row.ticket.id] = LiveTicket(row.ticket, names, row.changed)
     players: dict[str, dict[str, str]] = {}
@@ -166,6 +166,15 @@ def _world(start: Tables) -> Tables:
         players=players,
         counters=Counters(accepted=start.counters.accepted, matched=ended),
     )
+
+
+def _objective(queue: Queue, resolve: Resolve) -> Objective:
+    """Return what a queue compares, its policy's own rules included."""
+    rules: tuple[Rule, ...] = ()
+    # A policy that cannot work at all is reported when the shadow first hears a record.
+    with suppress(MatchmakingError):
+        rules = rules_of(resolve(queue), queue)
+    return Objective(msgspec.structs.replace(queue, rules=queue.rules + rules))
 
 
 def _shadowed(queue: Queue) -> Queue:

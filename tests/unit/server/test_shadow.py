@@ -101,6 +101,18 @@ def test_shadow_begins_without_proposed_tickets_whose_queue_is_gone_or_another()
     live.shadow.engine.tables._check()
 
 
+@pytest.mark.parametrize("policy", ["window:limit=0.2,unit=percentile", "window:attribute=elo"])
+def test_shadow_begins_without_those_who_lack_what_its_policy_compares(policy: str) -> None:
+    live = Live(msgspec.structs.replace(DUEL, policy="window:limit=50", shadow=policy))
+    live.step(Enqueue(1.0, (new("ada", 1500.0), new("bob", 1700.0))))
+    live.begin()
+    live.step(Enqueue(2.0, (new("cid", 1900.0),)))
+    live.step(Cancel(3.0, "s0-1"))
+    real, shadow = live.figures()
+    assert real.waiting == 2
+    assert shadow.waiting == (1 if "percentile" in policy else 0)
+
+
 def test_shadow_begins_with_those_who_wait_and_their_age() -> None:
     live = Live(msgspec.structs.replace(DUEL, policy="window:limit=10"))
     live.step(Enqueue(1.0, (new("ada", 1500.0),)))
