@@ -22,11 +22,11 @@ from evenmatch.config.arrivals import build_arrivals
 from evenmatch.config.queues import FileReaders, build_queues
 from evenmatch.config.server import ServerSettings, Tenant
 from evenmatch.config.tables import ScenarioTable
-from evenmatch.criteria.percentile import quantiles_of
+from evenmatch.criteria.percentile import quantiles_of, samples_of
 from evenmatch.criteria.validation.queue import check_queue, queue_place
 from evenmatch.errors import ArrivalsError, ConfigError, MatchmakingError
 from evenmatch.model.checks import Place, decode, is_noted
-from evenmatch.model.queue import Queue
+from evenmatch.model.queue import Queue, Switchback
 from evenmatch.model.scenario import SHIPPED, Scenario
 from evenmatch.policies.hooks import check_conditions, rules_of
 from evenmatch.policies.registry import parse_policy
@@ -383,6 +383,7 @@ def _queues(table: ScenarioTable, read: FileReaders) -> tuple[Queue, ...]:
             for index, policy in enumerate(queue.switchback.policies):
                 arm = msgspec.structs.replace(queue, policy=policy)
                 _check_policy(arm, at.at("switchback").at("policies").at(index))
+            _check_turns(queue, queue.switchback, at.at("switchback").at("policies"))
         if queue.shadow is not None:
             _check_policy(msgspec.structs.replace(queue, policy=queue.shadow), at.at("shadow"))
     return queues
@@ -396,6 +397,21 @@ def _check_policy(queue: Queue, at: Place) -> None:
         check_conditions(policy, queue)
     except MatchmakingError as error:
         at.refuse(f'= "{queue.policy}": {error}')
+
+
+def _check_turns(queue: Queue, turns: Switchback, at: Place) -> None:
+    """Refuse policies of which one has no place for tickets that came in the turn of another."""
+    samples = []
+    for policy in turns.policies:
+        rules = queue.rules + rules_of(parse_policy(policy), queue)
+        samples.append(samples_of(msgspec.structs.replace(queue, rules=rules)))
+    for index, each in enumerate(samples):
+        if each != samples[0]:
+            at.at(index).refuse(
+                f'= "{turns.policies[index]}" and "{turns.policies[0]}" do not take the same '
+                f"percentiles among the last tickets, so that whoever waits when the turn changes "
+                f"would end; write the limit below [[queue.rules]], where it holds in all turns"
+            )
 
 
 def locate_files(value: Value, folder: Path | None) -> Value:

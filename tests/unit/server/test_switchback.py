@@ -219,6 +219,10 @@ def test_file_names_the_policies() -> None:
         (FILE + 'policy = "greedy"', 'queue "duel", policy contradicts switchback'),
         (FILE.replace(', "patient"', ""), "switchback.policies must have 2 to 10 entries"),
         (FILE.replace("patient", "patiens"), 'switchback.policies[1] = "patiens"'),
+        (
+            FILE.replace("patient", "window:limit=0.1,unit=percentile"),
+            'unit=percentile" and "greedy" do not take the same percentiles among the last tickets',
+        ),
         (FILE.replace("600", "0"), "switchback.block must be between"),
         (FILE.replace("600", "600, trim = 0.95"), "switchback.trim must be between 0 and 0.9"),
         ('[[queue]]\nshadow = "patiens"', 'queue "main", shadow = "patiens"'),
