@@ -51,9 +51,10 @@ Memory = Mapping[str, Any]
 
 
 class Grouping(msgspec.Struct, frozen=True, gc=False):
-    """One match of a decision: ticket ids in any order, bots, and the open match it fills.
+    """One match of a decision: ticket ids in any order, and bots.
 
-    A policy may also give the teams; otherwise the engine divides the tickets into teams.
+    A policy may also give the teams; otherwise the engine divides the tickets into teams. `extends`
+    is None: the engine itself fills running matches.
     """
 
     tickets: tuple[str, ...]

@@ -60,6 +60,10 @@ def test_legal_group_is_seated_in_order_of_age() -> None:
         (Grouping(("a", "x")), "a ticket does not wait in this queue (tickets x)"),
         (Grouping(("a",)), "the tickets do not fill the teams exactly (tickets a)"),
         (Grouping(("a", "b", "c")), "the tickets do not fill the teams exactly (tickets a, b, c)"),
+        (
+            Grouping(("a", "b"), extends="s0-m1"),
+            "the engine fills running matches, so extends must be None (tickets a, b)",
+        ),
         (Grouping(()), "the tickets do not fill the teams exactly (tickets )"),
         (
             Grouping(("a", "c")),

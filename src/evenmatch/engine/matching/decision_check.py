@@ -37,11 +37,14 @@ def check_grouping(
 
     Raises:
         PolicyError: A ticket does not wait here or is named twice, the tickets make no match of
-            the format, a rule does not hold now, or bots play before a deadline or beyond need.
+            the format, a rule does not hold now, bots play before a deadline or beyond need, or it
+            is said to fill a running match, which the engine does itself.
     """
     ids = grouping.tickets
     if type(ids) is not tuple or not {*map(type, ids)} <= {str}:
         raise PolicyError(f"policy {pool.queue.policy}: a Grouping holds a tuple of ticket ids")
+    if grouping.extends is not None:
+        raise _broken(pool, "the engine fills running matches, so extends must be None", ids)
     if len(set(ids)) != len(ids):
         raise _broken(pool, "a ticket is used twice", ids)
     try:
