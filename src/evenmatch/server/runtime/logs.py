@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import cast
+from typing import TextIO, cast
 
 import structlog
 from structlog.typing import FilteringBoundLogger
@@ -20,10 +20,39 @@ from structlog.typing import FilteringBoundLogger
 from evenmatch.engine.engine import Engine
 from evenmatch.errors import PolicyError
 
+
+class LineWriter:
+    """Writes lines to a file; what cannot be written is lost, and counted.
+
+    The log is often on the disk that is full, or goes to a program that has ended. A server that
+    failed for that reason would fail just when it has something to tell.
+
+    Args:
+        file: Where lines go.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        self._lines = structlog.PrintLogger(file)
+        self._lost = 0
+
+    def msg(self, line: str) -> None:
+        """Write a line; after some that failed, say how many those were."""
+        try:
+            self._lines.msg(line)
+        except (OSError, ValueError):  # full, without a reader, or closed
+            self._lost += 1
+            return
+        lost, self._lost = self._lost, 0
+        if lost:
+            log.warning("log_lines_lost", lines_at_most=lost)
+
+    debug = info = warning = error = critical = msg
+
+
 log = cast(
     "FilteringBoundLogger",
     structlog.wrap_logger(
-        structlog.PrintLogger(sys.stderr),
+        LineWriter(sys.stderr),
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         processors=[
             structlog.contextvars.merge_contextvars,
