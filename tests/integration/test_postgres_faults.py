@@ -14,6 +14,8 @@ from evenmatch.journals import postgres
 from evenmatch.journals.base import Segment
 from evenmatch.journals.batches import make_batch
 from evenmatch.journals.postgres import PostgresJournal, Statements
+from evenmatch.journals.postgres_link import LOCK
+from evenmatch.journals.postgres_store import PostgresStore
 from evenmatch.testing.journals import sample_records
 from tests.extent import kills, more
 from tests.journal_faults import CuttingProxy, KilledServer
@@ -52,6 +54,41 @@ async def wait_for_nobody(admin: Any) -> None:
             await admin.execute("SELECT pg_current_xact_id()", timeout=0.2)
         except TimeoutError:
             return
+
+
+@pytest.mark.parametrize("what", ["journal", "store"])
+def test_tables_are_made_once_by_nodes_that_start_together(
+    own_server: PostgresServer, schema: str, what: str
+) -> None:
+    def opened() -> PostgresJournal | PostgresStore:
+        kind = PostgresJournal if what == "journal" else PostgresStore
+        return kind(own_server.url, schema=schema, timeout=10.0)
+
+    async def used(each: PostgresJournal | PostgresStore, number: int) -> object:
+        if isinstance(each, PostgresJournal):
+            return await each.lease(f"s{number}", "me", 5.0)
+        return await each.put("keys.json", b"{}")
+
+    async def main() -> None:
+        admin = await asyncpg.connect(own_server.url)
+        if what == "store":
+            first = PostgresJournal(own_server.url, schema=schema)
+            await first.lease("s0", "me", 5.0)
+            await first.close()
+        several = [opened() for _ in range(3)]
+        waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        # All have seen that there are no tables, and wait to make them.
+        async with asyncio.TaskGroup() as tasks, admin.transaction():
+            await admin.execute(f"SELECT pg_advisory_xact_lock({LOCK})")
+            for number, each in enumerate(several):
+                tasks.create_task(used(each, number))
+            while await admin.fetchval(waiting) < len(several):
+                await asyncio.sleep(0.01)
+        for each in several:
+            await each.close()
+        await admin.close()
+
+    asyncio.run(main())
 
 
 def is_append(block: bytes) -> bool:

@@ -240,8 +240,7 @@ class PostgresLink:
             )
 
     async def _has_tables(self, connection: Connection) -> bool:
-        name = f"{self._schema}.about"
-        return await connection.fetchval("SELECT to_regclass($1)", name) is not None
+        return await has_table(connection, self._schema, "about")
 
     async def _make_tables(self, connection: Connection) -> None:
         schema = self._schema
@@ -254,6 +253,19 @@ class PostgresLink:
     def _note_warning(self, connection: Connection, message: Any) -> None:
         if message.severity_en == "WARNING":
             self._warnings.append(message.message)
+
+
+async def has_table(connection: Connection, schema: str, table: str) -> bool:
+    """Return whether a table is there now.
+
+    The catalogue itself is asked. `to_regclass` answers from what the session remembers, and
+    whoever has just waited for the lock under which another one made the table would not see it.
+    """
+    asked = (
+        "SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace"
+        " WHERE nspname = $1 AND relname = $2"
+    )
+    return await connection.fetchval(asked, schema, table) is not None
 
 
 def hosts_of(url: str) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from evenmatch.errors import JournalUnavailable
 from evenmatch.journals.base import AnswerLost
-from evenmatch.journals.postgres_link import LOCK, Connection, PostgresLink
+from evenmatch.journals.postgres_link import LOCK, Connection, PostgresLink, has_table
 from evenmatch.journals.store import (
     MISSING,
     NOTES_KEPT,
@@ -206,14 +206,13 @@ class PostgresStore:
         return await self._link.run(prepared)
 
     async def _prepare(self, connection: Connection) -> bool:
-        asked, name = "SELECT to_regclass($1)", f"{self.schema}.notes"
-        if await connection.fetchval(asked, name) is not None:
+        if await has_table(connection, self.schema, "notes"):
             return True
         if self._is_read_only:
             return False
         async with connection.transaction():
             await connection.execute(f"SELECT pg_advisory_xact_lock({LOCK})")
             # Another process may have made the tables since we looked.
-            if await connection.fetchval(asked, name) is None:
+            if not await has_table(connection, self.schema, "notes"):
                 await connection.execute(_TABLES.format(self.schema))
         return True
