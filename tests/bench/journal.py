@@ -49,6 +49,9 @@ class Commits:
         self.seconds.append(seconds)
         self.records += records
 
+    def failed(self) -> None:
+        raise AssertionError("the engine failed")
+
 
 def run(setting: Setting) -> Iterator[Row]:
     rounds, each = QUICK if setting.quick else FULL

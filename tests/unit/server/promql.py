@@ -1,8 +1,8 @@
 """As much of Prometheus's language as our alerts use, over two scrapes of a server.
 
 A selector sees the later scrape; `increase` and `rate` see the difference between the two, which
-are `SECONDS` apart, and `quantile_over_time` the earlier one, as if it had been so for most of the
-time.
+are `SECONDS` apart, and nothing of a series that is only in the later one, as in Prometheus;
+`quantile_over_time` sees the earlier one, as if it had been so for most of the time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?(?:e\d+)?)|(?P<name>[a-z_][a-z0-9_]*)"
     r"|(?P<labels>\{[^}]*\})|(?P<range>\[\d+[smh]\])|(?P<op>==|>=|<=|[<>()/,]))"
 )
-MATCHER = re.compile(r'(\w+)(=~|=)"([^"]*)"')
+MATCHER = re.compile(r'(\w+)(=~|!=|=)"([^"]*)"')
 COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     "<": operator.lt,
@@ -165,13 +165,16 @@ class _Parser:
 
         def fits(labels: Labels) -> bool:
             own = dict(labels)
-            return all(re.fullmatch(text, own.get(key, "")) for key, _, text in matchers)
+            return all(
+                bool(re.fullmatch(text, own.get(key, ""))) is not kind.startswith("!")
+                for key, kind, text in matchers
+            )
 
         now = {key: value for key, value in self._after.get(name, {}).items() if fits(key)}
         if not is_range:
             return now
         then = self._before.get(name, {})
-        return {key: value - then.get(key, 0.0) for key, value in now.items()}
+        return {key: value - then[key] for key, value in now.items() if key in then}
 
     def _call(self, name: str, arguments: list[Vector | float]) -> Vector:
         vector = arguments[-1]

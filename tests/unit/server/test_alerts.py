@@ -18,7 +18,8 @@ import yaml
 from evenmatch.cli.main import COMMANDS
 from evenmatch.config.server import ServerLimits, ServerSettings
 from evenmatch.engine.records import Record
-from evenmatch.errors import JournalUnavailable, PolicyError
+from evenmatch.engine.shard import Shard
+from evenmatch.errors import JournalUnavailable, PolicyError, ShardFailed
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Accept as Confirm
 from evenmatch.model.inputs import Configure, Decline, Enqueue
@@ -70,6 +71,7 @@ class World:
         self.journal = Journal()
         self.parts: Services = assemble(plan, self.journal)
         self.runtime = self.parts.runtime
+        self.app = App(self.parts)
 
     def scrape(self) -> Scrape:
         return scrape(self.parts.metrics.text())
@@ -91,7 +93,7 @@ class World:
             "type": "http", "method": method, "path": path, "raw_path": path.encode(),
             "query_string": b"", "headers": [], "root_path": "", "client": ("127.0.0.1", 1),
         }  # fmt: skip
-        await App(self.parts)(scope, receive, send)
+        await self.app(scope, receive, send)
         status: int = sent[0]["status"]
         return status
 
@@ -251,16 +253,44 @@ def test_policy_that_broke_its_contract() -> None:
     happened("EvenmatchPolicyStopped", scene)
 
 
-@pytest.mark.parametrize("alert", ["EvenmatchUnexpectedErrors", "EvenmatchServerErrors"])
-def test_error_that_nobody_foresaw(alert: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
-        raise RuntimeError("planted")
+def broken(*_: object) -> None:
+    raise RuntimeError("planted")
 
+
+def test_first_error_that_nobody_foresaw(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene(world: World) -> None:
         monkeypatch.setattr(Statistics, "of", broken)
         assert await world.call("GET", "/v1/queues/duel/stats") == 500
 
-    happened(alert, scene)
+    happened("EvenmatchUnexpectedErrors", scene)
+
+
+def test_engine_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene(world: World) -> None:
+        with monkeypatch.context() as planted:
+            planted.setattr(Shard, "handle", broken)
+            with pytest.raises(ShardFailed):
+                await world.enqueue("a")
+        # It is back before anybody is told that it is not ready.
+        await until(lambda: world.runtime.unready is None)
+
+    happened("EvenmatchUnexpectedErrors", scene)
+
+
+def test_server_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        world = World(ShardPlan((DUEL,)))
+        await world.runtime.start()
+        monkeypatch.setattr(Statistics, "of", broken)
+        seen = []
+        for _ in range(2):
+            assert await world.call("GET", "/v1/queues/duel/stats") == 500
+            seen.append(world.scrape())
+        assert fires(EXPRESSIONS["EvenmatchServerErrors"], seen[0], seen[0]) == {}
+        assert fires(EXPRESSIONS["EvenmatchServerErrors"], *seen)
+        await world.runtime.stop()
+
+    asyncio.run(main())
 
 
 def seen_by_three_nodes(**figures: float) -> Scrape:
@@ -284,9 +314,10 @@ def seen_by_three_nodes(**figures: float) -> Scrape:
     ],
 )
 def test_figures_that_every_node_shows_count_once(alert: str, name: str, limit: float) -> None:
+    before = seen_by_three_nodes(**{name: 0.0, "evenmatch_matches_total": 0.0})
     for figure, is_firing in ((limit, False), (limit + 1, True)):
         now = seen_by_three_nodes(**{name: figure, "evenmatch_matches_total": 0.0})
-        assert bool(fires(EXPRESSIONS[alert], {}, now)) is is_firing
+        assert bool(fires(EXPRESSIONS[alert], before, now)) is is_firing
 
 
 def test_shard_without_matches_is_seen_beside_one_that_makes_them() -> None:
@@ -296,11 +327,12 @@ def test_shard_without_matches_is_seen_beside_one_that_makes_them() -> None:
             frozenset({"job": "game", "shard": "s0.casual"}.items()): busy,
         }
 
+    before = {"evenmatch_matches_total": both(0.0, 0.0)}
     now = {
         "evenmatch_waiting": both(30.0, 30.0),
         "evenmatch_matches_total": both(0.0, 9.0),
     }
-    (labels,) = fires(EXPRESSIONS["EvenmatchNoMatches"], {}, now)
+    (labels,) = fires(EXPRESSIONS["EvenmatchNoMatches"], before, now)
     assert dict(labels)["shard"] == "s0"
 
 
@@ -445,6 +477,22 @@ def test_requests_that_are_turned_away() -> None:
     happened(
         "EvenmatchOverloaded", scene, ShardPlan((apart,), settings=ServerSettings(limits=limits))
     )
+
+
+def test_probes_of_a_server_that_drains_wake_nobody() -> None:
+    async def main() -> None:
+        world = World(ShardPlan((DUEL,)))
+        await world.runtime.start()
+        world.parts.drain.begin(600.0)
+        assert await world.call("GET", "/readyz") == 503
+        before = world.scrape()
+        for _ in range(60):
+            assert await world.call("GET", "/readyz") == 503
+        assert fires(EXPRESSIONS["EvenmatchOverloaded"], before, world.scrape()) == {}
+        world.parts.drain.close()
+        await world.runtime.stop()
+
+    asyncio.run(main())
 
 
 def test_caller_that_loops() -> None:

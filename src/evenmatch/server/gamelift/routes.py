@@ -27,6 +27,8 @@ from evenmatch.server.runtime.services import Services
 
 BYTES_MAX = 1_000_000
 """Bytes of a request; a rule set of the greatest length has a quarter of them."""
+CALL = "GameLift's call"
+"""The label `route` of unexpected errors of all operations."""
 PLAY = frozenset({"tickets"})
 LEAD = frozenset({"matches", "tickets"})
 CHANGE = frozenset({"operate"})
@@ -66,6 +68,7 @@ class GameLiftRoute:
 
     def __init__(self, services: Services, accounts: Accounts) -> None:
         self._unexpected = services.metrics.unexpected
+        services.metrics.expect_errors((CALL,))
         self._accounts = accounts
         resources = Resources(services)
         tickets = Tickets(services, resources)
@@ -126,7 +129,7 @@ class GameLiftRoute:
         except Disconnected:
             raise
         except Exception as error:  # noqa: BLE001
-            self._unexpected(error, "GameLift's call")
+            self._unexpected(error, CALL)
             failed = "the server has failed; its log says why"
             return codec.refusal(ServiceError("InternalServiceException", failed, 500))
 

@@ -70,6 +70,7 @@ class App:
         self._create = CreateTickets(services.runtime, services.metrics, accounts, services.keys)
         self._origins = settings.origins
         routes = [guarded(operation, Server(services, accounts)) for operation in OPERATIONS]
+        services.metrics.expect_errors(f"{route.method} {route.path}" for route in routes)
         self._sockets = {route.path: route for route in routes if route.method == WEBSOCKET}
         self._routes = RouteTable(route for route in routes if route.method != WEBSOCKET)
         self._hosts = AllowedHosts(self._origins)

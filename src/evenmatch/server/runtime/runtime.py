@@ -84,7 +84,7 @@ class Runtime(CallbackPort):
         plan: What to run.
         journal: Where records become durable; closed by `stop`.
         listeners: Who hears of durable records, in order.
-        commits: Who counts commits.
+        commits: Who counts commits, and failures of the engine.
         solved: Told of the seconds that a job took.
         lag: Measures how late the loop is.
         timings: Measures what inputs and decisions take of it.
@@ -117,16 +117,14 @@ class Runtime(CallbackPort):
         self.given_up = asyncio.Event()
         self.shard: Shard
         self.clock = self._clock_at(0.0)
-        self._epoch = 0
-        self.durable = 0
+        self._epoch = self.durable = 0
         self._pace = CommitPace(clocks.stopwatch)
         self.versions = Versions(plan.data) if versions is None else versions
         self._snapshots = Snapshots(journal, plan, snapshot_every, clocks.wall)
         self.format = FORMAT
         # The version in force while the plan's queues wait for a newer format.
         self._deferred_at: int | None = None
-        self._work = asyncio.Event()
-        self._idle = asyncio.Event()
+        self._work, self._idle = asyncio.Event(), asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
         self._timer = Timer(self._fire)
         self._stalls = Stalls()
@@ -450,6 +448,8 @@ class Runtime(CallbackPort):
         The engine may have stopped half-way, so only the journal knows what is true.
         """
         log.error("engine_failed", shard=self.plan.shard, error=repr(error), exc_info=error)
+        if self.commits is not None:
+            self.commits.failed()
         self._crashed = ShardFailed("the server has failed and is rebuilding its state; try again")
         self.failure, self.is_cut_off = str(self._crashed), False
         self._snapshots.drop()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator, Sequence, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Sized
 from itertools import accumulate
 from typing import Protocol
 
@@ -37,15 +37,23 @@ BATCH_BUCKETS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 LOG_PAUSE = 60.0
 """An unexpected error of the same kind is logged once in this many seconds."""
 KINDS_MOST = 100
+CREATE = "POST /v1/tickets"
+TURNED_AWAY = (429, 503)
+ENGINE = "engine"
+"""The label `route` of errors that no request has met alone: the shard is rebuilt."""
 TOO_MANY = "too_many_requests"
 """The reason of refused callers for which there is an alert."""
 
 
 class Commits(Protocol):
-    """Counts commits."""
+    """Counts commits, and failures of the engine."""
 
     def committed(self, seconds: float, records: int) -> None:
         """Take note of a commit."""
+        ...
+
+    def failed(self) -> None:
+        """Take note of an unexpected error after which the shard is rebuilt."""
         ...
 
 
@@ -113,7 +121,15 @@ class Metrics:
         )
         # There from the start: Prometheus sees no increase in a series that begins with its first.
         self._refused.labels(TOO_MANY)
+        for status in TURNED_AWAY:
+            self._requests.begin(CREATE, str(status))
+        self.expect_errors((ENGINE,))
         self._logged: dict[str, float] = {}
+
+    def expect_errors(self, routes: Iterable[str]) -> None:
+        """Show 0 unexpected errors of these routes until there is one; see the constructor."""
+        for route in routes:
+            self._unexpected.labels(route)
 
     def watch(self, followers: Sized, statistics: Statistics) -> EngineFigures:
         """Show figures that are counted in any case; the result must hear of the engine."""
@@ -127,7 +143,7 @@ class Metrics:
 
     def created(self, status: int, seconds: float) -> None:
         """Count a create."""
-        self._requests.observe(seconds, "POST /v1/tickets", str(status))
+        self._requests.observe(seconds, CREATE, str(status))
 
     def requested(self, route: str, status: int, seconds: float) -> None:
         """Count a request by its route's pattern, never by its path."""
@@ -141,6 +157,10 @@ class Metrics:
         """Count a commit."""
         self._commit_seconds.observe(seconds)
         self._commit_records.observe(records)
+
+    def failed(self) -> None:
+        """Count an unexpected error of the engine; who saw it has logged it."""
+        self._unexpected.labels(ENGINE).inc()
 
     def solved(self, seconds: float) -> None:
         """Count a job that has its plan."""
