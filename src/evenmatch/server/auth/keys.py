@@ -14,6 +14,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO, Any
 
 import msgspec
 
@@ -162,9 +163,13 @@ def read_keys(path: Path) -> tuple[ServiceKey, ...]:
         if path.stat().st_size > FILE_BYTES_MAX:
             raise ConfigError(f"{path} must have at most {FILE_BYTES_MAX:,} bytes")
         body = path.read_bytes()
-    except OSError as error:
+    except FileNotFoundError as error:
         raise ConfigError(
             f"{path} cannot be read: {error.strerror}; make it with: evenmatch keys add"
+        ) from None
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be read: {error.strerror}; let the user read it who runs the server"
         ) from None
     return decode_keys(body, path)
 
@@ -192,22 +197,61 @@ def encode_keys(keys: tuple[ServiceKey, ...]) -> bytes:
 
 
 def write_keys(path: Path, keys: tuple[ServiceKey, ...]) -> None:
-    """Replace the keys in a file at once, readable by its owner only."""
+    """Replace the keys in a file at once, readable by its owner only, who stays the same.
+
+    Raises:
+        ConfigError: It is another user's, who could not read it any more.
+    """
     fresh = path.with_name(f"{path.name}.new")
     with suppress(FileNotFoundError):
         fresh.unlink()
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(encode_keys(keys))
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
+    try:
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            if not _gave_away(file, path if path.exists() else path.parent) and path.exists():
+                raise ConfigError(
+                    f"{path} belongs to user {path.stat().st_uid}, who could not read it after "
+                    f"this change: run the command as that user, or as root"
+                )
+            file.write(encode_keys(keys))
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+
+
+def _gave_away(file: IO[Any], like: Path) -> bool:
+    """Give a file to the owner of another one; return whether it is theirs then.
+
+    Root may change the keys of a server that runs as another user, and the server is to read them.
+    """
+    if not hasattr(os, "fchown"):  # Windows
+        return True
+    owner = like.stat()
+    try:
+        if owner.st_uid != os.fstat(file.fileno()).st_uid:
+            os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
+    except PermissionError:
+        return False
+    return True
 
 
 @contextmanager
 def editing(path: Path) -> Iterator[None]:
-    """Lock a key file against other changes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.with_name(f"{path.name}.lock").open("w") as lock:
+    """Lock a key file against other changes.
+
+    Raises:
+        ConfigError: This user may not write there.
+    """
+    lock_path = path.with_name(f"{path.name}.lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = lock_path.open("w")
+    except OSError as error:
+        raise ConfigError(f"{error.filename} cannot be written: {error.strerror}") from None
+    with lock:
+        _gave_away(lock, path.parent)
         if fcntl is not None:
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield

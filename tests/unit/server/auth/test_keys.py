@@ -1,6 +1,7 @@
 """Service keys: what the file holds, and the command that changes it."""
 
 import json
+import os
 import stat
 import time
 from pathlib import Path
@@ -125,3 +126,44 @@ def test_two_editors_take_turns(tmp_path: Path) -> None:
     with editing(path):
         write_keys(path, (*read_keys(path), new_key("b", ("read",), now=0.0)[0]))
     assert [key.name for key in read_keys(path)] == ["a", "b"]
+
+
+SOMEBODY = 65534
+as_root = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root works for other users"
+)
+
+
+@as_root
+def test_keys_that_root_changes_stay_those_of_the_servers_user(tmp_path: Path) -> None:
+    os.chown(tmp_path, SOMEBODY, SOMEBODY)
+    for arguments in (["add", "first"], ["add", "second"], ["revoke", "first"]):
+        assert main(["keys", *arguments, "--data", str(tmp_path)]) == 0
+        for each in tmp_path.iterdir():
+            assert (each.stat().st_uid, each.stat().st_gid) == (SOMEBODY, SOMEBODY)
+
+
+@as_root
+def test_keys_of_another_user_are_not_taken_from_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    path = tmp_path / "keys.json"
+    assert main(["keys", "add", "first", "--data", str(tmp_path)]) == 0
+    before = path.read_bytes()
+    os.chown(path, SOMEBODY, SOMEBODY)
+    monkeypatch.setattr(os, "fchown", refused)
+    assert main(["keys", "revoke", "first", "--data", str(tmp_path)]) == 2
+    assert f"belongs to user {SOMEBODY}" in " ".join(capsys.readouterr().err.split())
+    assert (path.read_bytes(), path.stat().st_uid) == (before, SOMEBODY)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["keys.json", "keys.json.lock"]
+
+
+def test_place_that_may_not_be_written_is_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "keys.json.lock").mkdir()
+    assert main(["keys", "add", "first", "--data", str(tmp_path)]) == 2
+    assert "keys.json.lock cannot be written" in " ".join(capsys.readouterr().err.split())
