@@ -522,6 +522,42 @@ def test_disk_that_is_almost_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     happened("EvenmatchDiskFull", scene, ShardPlan((DUEL,), data=tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("address", "looked_at"),
+    [
+        ("", "data"),
+        ("sqlite:other/disk/night.db", "other/disk"),
+        ("postgresql://db/games", None),
+    ],
+)
+def test_disk_that_is_measured_is_that_of_the_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, looked_at: str | None
+) -> None:
+    (tmp_path / "data").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    def usage(folder: Path) -> Usage:
+        if folder != Path(looked_at or ""):
+            raise AssertionError(f"the journal is not in {folder}")
+        return Usage(1e12, 9e11, 1e11)
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    world = World(ShardPlan((DUEL,), data=Path("data"), journal=address))
+    free = world.scrape().get("evenmatch_data_free_bytes", {})
+    assert list(free.values()) == ([] if looked_at is None else [1e11])
+
+
+def test_metrics_of_a_server_whose_disk_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failed(_: Path) -> Usage:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(Path, "is_dir", failed)
+    monkeypatch.setattr(shutil, "disk_usage", failed)
+    there = World(ShardPlan((DUEL,), data=Path("data"))).scrape()
+    assert "evenmatch_ready" in there
+    assert "evenmatch_data_free_bytes" not in there
+
+
 def test_snapshots_that_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene(world: World) -> None:
         monkeypatch.setattr(world.runtime._snapshots, "_at", -200_000)

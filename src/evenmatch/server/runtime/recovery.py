@@ -29,7 +29,7 @@ from evenmatch.engine.state.state import Tables
 from evenmatch.errors import ConfigError, JournalCorrupt
 from evenmatch.journals.backup import had_keys
 from evenmatch.journals.base import Entry, Journal, Segment, StoredSnapshot, format_of
-from evenmatch.journals.opening import without_password
+from evenmatch.journals.opening import folder_beside, is_shared, without_password
 from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import Queue
 from evenmatch.model.shards import ShardPart, is_shard_name, shards_of
@@ -107,6 +107,13 @@ class ShardPlan(msgspec.Struct, frozen=True):
         A note on the disk of the last owner of a journal that others reach would be missed there.
         """
         return None if self.journal else self.data
+
+    @property
+    def journal_folder(self) -> Path | None:
+        """Return the folder of the journal's file; None if it is in memory or on a server."""
+        if not self.journal:
+            return self.data
+        return None if is_shared(self.journal) else folder_beside(self.journal).parent
 
     def own_queues(self, queues: tuple[Queue, ...]) -> tuple[Queue, ...]:
         """Return those queues of a configuration that belong to this shard.

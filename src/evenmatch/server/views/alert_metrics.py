@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
@@ -39,12 +41,7 @@ class AlertMetrics(Collector):
         """Yield the present figures."""
         runtime = self._runtime
         yield GaugeMetricFamily(*READY, value=float(runtime.unready is None))
-        if runtime.plan.data is not None and runtime.plan.data.is_dir():
-            yield GaugeMetricFamily(
-                "evenmatch_data_free_bytes",
-                "Free space where the journal is",
-                value=shutil.disk_usage(runtime.plan.data).free,
-            )
+        yield from _free_bytes(runtime.plan.journal_folder)
         yield GaugeMetricFamily(
             "evenmatch_loop_lag_longest_seconds",
             "The longest lateness of the event loop in the last minute",
@@ -83,6 +80,17 @@ class AlertMetrics(Collector):
             still = self._standstills.of(name)
             family.add_metric([name], 0.0 if still is None else still.seconds)
         return family
+
+
+def _free_bytes(folder: Path | None) -> Iterator[Metric]:
+    """Yield the free space in a folder; a disk that has failed says nothing of it."""
+    if folder is None:
+        return
+    with suppress(OSError):
+        free = shutil.disk_usage(folder).free
+        yield GaugeMetricFamily(
+            "evenmatch_data_free_bytes", "Free space where the journal is", value=free
+        )
 
 
 def _by_queue(engine: Engine, now: float) -> Iterator[Metric]:
