@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 import sys
 from importlib.util import find_spec
@@ -239,14 +240,20 @@ def _run(games: list[Game], place: ListenOptions) -> None:
         raise ConfigError(str(error)) from error
 
 
+OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
+"""A disk that has failed is often mounted again to be read only."""
+
+
 def _is_of_the_disk(error: JournalError) -> bool:
     """Return whether the disk was full or failed, so that the same start may do later.
 
     Where there is no space for the shared memory file, SQLite speaks of an I/O error.
     """
     cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, sqlite3.Error):
+    while cause is not None and not isinstance(cause, sqlite3.Error | OSError):
         cause = cause.__cause__
+    if isinstance(cause, OSError):
+        return cause.errno in OF_THE_DISK
     code: int = getattr(cause, "sqlite_errorcode", 0)
     return code & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 

@@ -62,7 +62,7 @@ _ADVICE: dict[int, tuple[type[JournalError], str]] = {
     ),
     sqlite3.SQLITE_IOERR: (
         JournalUnavailable,
-        "cannot be read or written: look for disk errors in the system's log, then open it again",
+        "cannot be read or written: see if the disk is full, or has errors in the system's log",
     ),
     sqlite3.SQLITE_NOTADB: (
         JournalCorrupt,

@@ -1,10 +1,13 @@
 """`serve` as it is started: what is refused, with which code, and what people are told."""
 
+import errno
+import os
 import sqlite3
 import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -119,6 +122,36 @@ def test_start_on_a_full_disk_is_a_failure_that_may_be_tried_again(
     monkeypatch.setattr(server_process, "serve", serve)
     assert main(["serve", config]) == 1
     assert "free some space" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "words"),
+    [
+        (errno.EROFS, 1, "server.lock: Read-only file system)"),
+        (errno.ENOSPC, 1, "server.lock: No space left on device)"),
+        (errno.EIO, 1, "server.lock: Input/output error)"),
+        (errno.EACCES, 2, "server.lock: Permission denied); let the user who runs the server"),
+    ],
+)
+def test_data_directory_on_a_disk_that_fails_may_be_tried_again(
+    number: int,
+    code: int,
+    words: str,
+    capsys: pytest.CaptureFixture[str],
+    config: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opened = Path.open
+
+    def fails(path: Path, *given: Any, **more: Any) -> Any:
+        if path.name == "server.lock":
+            raise OSError(number, os.strerror(number), str(path))
+        return opened(path, *given, **more)
+
+    monkeypatch.setattr(Path, "open", fails)
+    assert main(["serve", config, "--data", str(tmp_path / "data"), "--port", "0"]) == code
+    assert words in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize("step", ["lease", "append"])

@@ -493,9 +493,13 @@ class DataLock:
             self._directory.mkdir(parents=True, exist_ok=True)
             self._file = (self._directory / LOCK_NAME).open("w")
         except OSError as error:
+            advice = ""
+            if isinstance(error, PermissionError):
+                advice = "; let the user who runs the server write there, and own the files in it"
             raise JournalUnavailable(
-                f"the data directory {self._directory} cannot be used: {error.strerror}"
-            ) from None
+                f"the data directory {self._directory} cannot be used ({error.filename}: "
+                f"{error.strerror}){advice}"
+            ) from error
         if not self._take(self._file):
             self._file.close()
             raise JournalUnavailable(
