@@ -123,8 +123,8 @@ def cluster(
     `status` says which node answers for each shard, and the record format in which that node
     writes. If none does, it shows the node that the others name, and whether it was reached. The
     exit code is 0 if exactly one node answers for each shard, all nodes that were reached agree on
-    it, and all of one version run the same CONFIG with names and addresses of their own; otherwise
-    it is 1, and sentences say why.
+    it and reach the journal, and all of one version run the same CONFIG with names and addresses of
+    their own; otherwise it is 1, and sentences say why.
 
     `finish-upgrade` switches all shards to the newest record format, through the first node that
     you name, and then shows the status. Until you run it, the nodes write the older format, which

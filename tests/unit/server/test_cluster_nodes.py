@@ -1001,19 +1001,29 @@ def test_requests_say_that_the_journal_is_away(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("evenmatch.server.cluster.node.HOLD_SECONDS", 0.01)
 
     class Away(MemoryJournal):
+        is_away = True
+
         async def lease(self, shard: str, owner: str, ttl: float) -> int:
-            raise JournalUnavailable("nobody answers at postgresql://secret.example")
+            if self.is_away:
+                raise JournalUnavailable("nobody answers at postgresql://secret.example")
+            return await super().lease(shard, owner, ttl)
+
+    journal = Away()
 
     async def scene(running: Node) -> None:
         (seat,) = running._seats.values()
         await until(lambda: seat.is_cut_off, "the outage")
+        assert running.status.problem == "it does not reach the journal of s0"
         for path in ("/v1/tickets/s0-1", "/readyz"):
             answer = await asked(running, path)
             assert answer.status == 503
             assert b"the journal cannot be reached" in answer.body
             assert b"secret.example" not in answer.body
+        journal.is_away = False
+        await until(lambda: seat.present is not None, "the lease")
+        assert running.status.problem == ""
 
-    with_node(scene, journal=Away())
+    with_node(scene, journal=journal)
 
 
 @pytest.mark.parametrize(

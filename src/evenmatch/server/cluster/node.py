@@ -358,8 +358,14 @@ class Node:
             FORMAT,
             tuple(drain for seat in self._seats.values() if (drain := seat.drain) is not None),
             self._greetings.configured,
-            self._greetings.obstacle(self._held),
+            self._greetings.obstacle(self._held) or self._cut_off,
         )
+
+    @property
+    def _cut_off(self) -> str:
+        """Return which shards this node could not ask the journal for, "" if none."""
+        shards = [seat.claim.shard for seat in self._seats.values() if seat.is_cut_off]
+        return f"it does not reach the journal of {', '.join(shards)}" if shards else ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or have it answered."""

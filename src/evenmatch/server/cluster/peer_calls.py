@@ -46,7 +46,7 @@ class NodeStatus(msgspec.Struct, frozen=True):
         format: The newest record format that it knows; 0 for a version that does not say it.
         drains: Which of its shards drain.
         configured: Tells its CONFIG from others; empty for a version that does not say it.
-        problem: Why it asks for no shard; empty if nothing is in its way.
+        problem: Why it asks for no shard, or gets none; empty if nothing is in its way.
     """
 
     node: str
