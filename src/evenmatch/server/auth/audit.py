@@ -13,6 +13,7 @@ that journal, which all nodes write and read; the server of the journal numbers 
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import time
@@ -252,9 +253,14 @@ class AuditLog:
             for newer, older in reversed(list(pairwise(newest_first))):
                 if newer.exists():
                     newer.replace(older)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        with os.fdopen(os.open(path, flags, 0o600), "ab", buffering=0) as file:
-            file.write(line)
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+        with os.fdopen(os.open(path, flags, 0o600), "a+b", buffering=0) as file:
+            if file.seek(0, os.SEEK_END):
+                file.seek(-1, os.SEEK_END)
+                # A line that a crash or a full disk has torn must not take the next one along.
+                line = line if file.read(1) == b"\n" else b"\n" + line
+            if (written := file.write(line)) < len(line):
+                raise OSError(errno.ENOSPC, f"only {written} of {len(line)} bytes were written")
 
     def _paths(self, series: str) -> list[Path]:
         """Return the files of a series that may be there, oldest first."""

@@ -29,7 +29,6 @@ def test_entries_are_lines_and_go_on_after_a_restart(tmp_path: Path) -> None:
     audit.note(LOCAL, "POST /v1/queues/{queue}/pause", target="/v1/queues/duel/pause", status=200)
     with (tmp_path / "audit.jsonl").open("ab") as file:
         file.write(b'{"seq": 2, "at": 8.0, "wh')  # torn by a crash
-        file.write(b"\n")
     again = AuditLog(tmp_path)
     again.note_server("keys changed", "added backend")
     entries = again.page(None).entries
@@ -191,6 +190,26 @@ def test_full_disk_stops_no_request(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(audit, "_append", full)
     audit.note(LOCAL, "test")
+
+
+def test_disk_that_is_full_amid_a_line_is_told_and_costs_no_other_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resource = pytest.importorskip("resource")
+    told = StringIO()
+    monkeypatch.setattr(log, "_logger", structlog.PrintLogger(told))
+    audit = AuditLog(tmp_path)
+    audit.note_server("first", "x")
+    room = (tmp_path / "audit.jsonl").stat().st_size + 40
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+    try:
+        audit.note_server("second", "x" * 100)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "audit_failed" in told.getvalue()
+    audit.note_server("third", "x")
+    assert [each.action for each in audit.page(None).entries] == ["first", "third"]
 
 
 def test_what_operators_do_is_written_down_and_what_players_do_is_not(tmp_path: Path) -> None:
