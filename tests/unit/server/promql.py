@@ -2,7 +2,8 @@
 
 A selector sees the later scrape; `increase` and `rate` see the difference between the two, which
 are `SECONDS` apart, and nothing of a series that is only in the later one, as in Prometheus;
-`quantile_over_time` sees the earlier one, as if it had been so for most of the time.
+`quantile_over_time` sees the earlier one, as if it had been so for most of the time, and
+`max_over_time` and `absent_over_time` both.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Scrape = dict[str, Vector]
 
 TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?(?:e\d+)?)|(?P<name>[a-z_][a-z0-9_]*)"
-    r"|(?P<labels>\{[^}]*\})|(?P<range>\[\d+[smh]\])|(?P<op>==|>=|<=|[<>()/,]))"
+    r"|(?P<labels>\{[^}]*\})|(?P<range>\[\d+[smhd]\])|(?P<op>==|>=|<=|[<>()/,]))"
 )
 MATCHER = re.compile(r'(\w+)(=~|!=|=)"([^"]*)"')
 COMPARE: dict[str, Callable[[float, float], bool]] = {
@@ -31,7 +32,7 @@ COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
     "<=": operator.le,
 }
-AGGREGATIONS: dict[str, Callable[[list[float]], float]] = {"sum": sum, "max": max}
+AGGREGATIONS: dict[str, Callable[[list[float]], float]] = {"sum": sum, "max": max, "count": len}
 FUNCTIONS = ("increase", "rate", "absent", "histogram_quantile")
 
 
@@ -73,12 +74,21 @@ class _Parser:
         self._before, self._after = before, after
 
     def both(self) -> Vector | float:
+        left = self._conjunction()
+        while self._take("name", "or"):
+            right = self._conjunction()
+            assert isinstance(left, dict)
+            assert isinstance(right, dict)
+            left = right | left
+        return left
+
+    def _conjunction(self) -> Vector | float:
         left = self._compared()
-        while self._take("name", "and"):
+        while (is_and := self._take("name", "and")) or self._take("name", "unless"):
             right = self._compared()
             assert isinstance(left, dict)
             assert isinstance(right, dict)
-            left = {key: value for key, value in left.items() if key in right}
+            left = {key: value for key, value in left.items() if (key in right) is is_and}
         return left
 
     def _compared(self) -> Vector | float:
@@ -117,6 +127,10 @@ class _Parser:
             return self._aggregated(AGGREGATIONS[text])
         if text == "quantile_over_time":
             return self._before_now()
+        if text == "max_over_time":
+            return self._at_any_time()
+        if text == "absent_over_time":
+            return {} if self._at_any_time() else {frozenset(): 1.0}
         if text in FUNCTIONS:
             self._expect("(")
             arguments = [self.both()]
@@ -154,6 +168,14 @@ class _Parser:
         assert kind == "range"
         self._expect(")")
         return self._before.get(name, {})
+
+    def _at_any_time(self) -> Vector:
+        self._expect("(")
+        (_, name), (kind, _) = self.rest.pop(0), self.rest.pop(0)
+        assert kind == "range"
+        self._expect(")")
+        then, now = self._before.get(name, {}), self._after.get(name, {})
+        return {key: max(each[key] for each in (then, now) if key in each) for key in then | now}
 
     def _selected(self, name: str) -> Vector:
         matchers = []

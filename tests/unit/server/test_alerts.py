@@ -209,6 +209,17 @@ def test_server_that_is_gone() -> None:
     assert fires(EXPRESSIONS["EvenmatchGone"], there, there) == {}
 
 
+def test_one_of_several_servers_that_is_gone() -> None:
+    def ready(*jobs: str) -> Scrape:
+        return {"evenmatch_ready": {frozenset({("job", each)}): 1.0 for each in jobs}}
+
+    gone = EXPRESSIONS["EvenmatchGone"]
+    assert fires(gone, ready("chess", "go"), ready("chess", "go")) == {}
+    assert fires(gone, ready("chess"), ready("chess", "go")) == {}
+    (labels,) = fires(gone, ready("chess", "go"), ready("go"))
+    assert dict(labels) == {"job": "chess"}
+
+
 def of_two_shards(world: World, status: int = 200) -> bytes:
     """Return the metrics of a game of two shards, one of which answers with this status."""
     pages = [WholeAnswer(each, (), world.parts.metrics.text()) for each in (200, status)]
