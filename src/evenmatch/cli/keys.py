@@ -19,6 +19,18 @@ if TYPE_CHECKING:
     from evenmatch.server.auth.keys import ServiceKey
 
 ACTIONS = ("add", "list", "revoke", "rotate", "copy")
+NAMELESS = ("list", "copy")
+"""Actions on all keys of a place."""
+RIGHTS = "tickets,matches,read"
+ONLY_FOR = {
+    "--rights": ("add",),
+    "--queues": ("add",),
+    "--days": ("add",),
+    "--signing": ("add",),
+    "--keep-hours": ("rotate",),
+    "--json": ("add", "list", "revoke", "rotate"),
+}
+"""The actions that an option goes with; with another it would look as if it had been heeded."""
 DAY = 86_400.0
 HOUR = 3_600.0
 DAYS_MAX = 3_650
@@ -34,7 +46,7 @@ def keys(
     data: Path | None = None,
     file: Path | None = None,
     journal: str = "",
-    rights: str = "tickets,matches,read",
+    rights: str | None = None,
     queues: str | None = None,
     days: WholeOrNone = None,
     keep_hours: WholeOrNone = None,
@@ -60,7 +72,8 @@ def keys(
         file: The file of keys, if the server's configuration names one (keys_file).
         journal: The address of the journal, if the server has no --data; all its nodes find the
             keys there.
-        rights: What a new key may do; any of tickets, matches, operate and read.
+        rights: What a new key may do, any of tickets, matches, operate and read; by default
+            tickets,matches,read.
         queues: The queues that a new key may use, separated by commas; by default all.
         days: Days until a new key expires; by default it never does.
         keep_hours: Hours for which the old keys stay valid after `rotate`; 24 by default.
@@ -73,8 +86,15 @@ def keys(
         raise ConfigError(
             f"the action of keys must be one of {', '.join(ACTIONS)}, got {action!r} (see --help)"
         )
-    if action not in ("list", "copy") and not name:
-        raise ConfigError(f"say whose key it is: evenmatch keys {action} NAME (see --help)")
+    given = {
+        "--rights": rights,
+        "--queues": queues,
+        "--days": days,
+        "--signing": signing or None,
+        "--keep-hours": keep_hours,
+        "--json": json or None,
+    }
+    _check_fits(action, name, {option for option, value in given.items() if value is not None})
     if action == "copy":
         _copy(_path(data, file), journal)
         return
@@ -86,9 +106,8 @@ def keys(
 
     def edit() -> None:
         if action == "add":
-            words = tuple(word.strip() for word in rights.split(","))
-            own = () if queues is None else tuple(word.strip() for word in queues.split(","))
-            _add(place, (name, words, own), (days, signing), is_json=json)
+            words = _words(RIGHTS if rights is None else rights)
+            _add(place, (name, words, _queues(queues)), (days, signing), is_json=json)
         elif action == "rotate":
             hours = KEEP_HOURS if keep_hours is None else keep_hours
             _rotate(place, name, _within(hours, 0, HOURS_MAX, "--keep-hours"), is_json=json)
@@ -96,6 +115,35 @@ def keys(
             _revoke(place, name, is_json=json)
 
     place.edit(edit)
+
+
+def _check_fits(action: str, name: str | None, options: set[str]) -> None:
+    """Refuse a name and options that an action would pass over, and a name that it lacks."""
+    if action in NAMELESS and name is not None:
+        raise ConfigError(f"keys {action} takes no name, got {name!r}: it is for all keys")
+    if action not in NAMELESS and not name:
+        raise ConfigError(f"say whose key it is: evenmatch keys {action} NAME (see --help)")
+    for option, actions in ONLY_FOR.items():
+        if option in options and action not in actions:
+            allowed = ", ".join(actions)
+            raise ConfigError(f"{option} goes with keys {allowed}, not with {action}: leave it out")
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(","))
+
+
+def _queues(text: str | None) -> tuple[str, ...]:
+    """Return the names of queues in a list, none for all."""
+    if text is None:
+        return ()
+    names = _words(text)
+    if not all(names):
+        raise ConfigError(
+            "--queues must be names of queues separated by commas, "
+            f"got {text!r}; without it the key is for all"
+        )
+    return names
 
 
 def _copy(path: Path, journal: str) -> None:
@@ -174,9 +222,12 @@ def _rotate(place: KeyPlace, name: str, keep_hours: int, *, is_json: bool) -> No
 def _revoke(place: KeyPlace, name: str, *, is_json: bool) -> None:
     now = time.time()
     present = place.must_read()
-    ended = [key for key in present if name in (key.id, key.name) and key.revoked is None]
-    if not ended:
+    meant = [key for key in present if name in (key.id, key.name)]
+    if not meant:
         raise ConfigError(f"no key has the id or name {name!r}; evenmatch keys list shows all")
+    ended = [key for key in meant if key.revoked is None]
+    if not ended:
+        raise ConfigError(f"all keys with the id or name {name!r} are revoked already")
     ids = {key.id for key in ended}
     place.write(
         tuple(
@@ -224,7 +275,7 @@ def _tell(key: ServiceKey, text: str, place: KeyPlace, *, is_json: bool) -> None
     kept = "its hash" if key.signing is None else "its text, since it signs: guard that file"
     print(
         f"\nThis is the only time that the key is shown; {place} keeps {kept}.\n"
-        f"It may do: {', '.join(key.rights)}; queues: {', '.join(key.queues) or 'all'}; "
+        f"It may do: {', '.join(key.rights)}; queues: {_named(key.queues)}; "
         f"expires: {_day(key.expires)}.\n"
         f"Send it as: Authorization: Bearer {text[:6]}..."
     )
@@ -246,9 +297,14 @@ def _show(keys: tuple[ServiceKey, ...], *, is_json: bool) -> None:
     for key in keys:
         print(
             f"{key.id}  {key.state(now):8}  {key.name}  {','.join(key.rights)}  "
-            f"queues: {','.join(key.queues) or 'all'}  made {_day(key.created)}, "
+            f"queues: {_named(key.queues)}  made {_day(key.created)}, "
             f"expires: {_day(key.expires)}"
         )
+
+
+def _named(queues: tuple[str, ...]) -> str:
+    """Return the queues of a key; older keys may have one without a name, which none is."""
+    return ", ".join(name or '""' for name in queues) if queues else "all"
 
 
 def _day(at: float | None) -> str:

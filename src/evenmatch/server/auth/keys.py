@@ -242,14 +242,16 @@ def editing(path: Path) -> Iterator[None]:
     """Lock a key file against other changes.
 
     Raises:
-        ConfigError: This user may not write there.
+        ConfigError: Its folder is none, or this user may not write there.
     """
     lock_path = path.with_name(f"{path.name}.lock")
+    # Root must not follow a link by which the owner of the folder names a file of others.
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock = lock_path.open("w")
+        lock = os.fdopen(os.open(lock_path, flags, 0o600), "w")
     except OSError as error:
-        raise ConfigError(f"{error.filename} cannot be written: {error.strerror}") from None
+        raise ConfigError(f"{lock_path} cannot be written: {error.strerror}") from None
     with lock:
         _gave_away(lock, path.parent)
         if fcntl is not None:

@@ -105,6 +105,17 @@ def test_command_makes_shows_rotates_and_revokes(
         (["revoke", "nobody"], "cannot be read"),
         (["rotate", "nobody"], "no live key is called 'nobody'"),
         (["list"], "make it with: evenmatch keys add"),
+        (["list", "ada"], "keys list takes no name, got 'ada'"),
+        (["copy", "ada"], "keys copy takes no name, got 'ada'"),
+        (["add", "x", "--queues", ""], "--queues must be names of queues separated by commas"),
+        (["add", "x", "--queues", "duel,"], "got 'duel,'; without it the key is for all"),
+        (["add", "x", "--keep-hours", "1"], "--keep-hours goes with keys rotate"),
+        (["rotate", "x", "--days", "3"], "--days goes with keys add"),
+        (["rotate", "x", "--rights", "read"], "--rights goes with keys add"),
+        (["rotate", "x", "--queues", "duel"], "--queues goes with keys add"),
+        (["rotate", "x", "--signing"], "--signing goes with keys add"),
+        (["revoke", "x", "--days", "3"], "--days goes with keys add"),
+        (["copy", "--json"], "--json goes with keys add, list, revoke, rotate"),
     ],
 )
 def test_command_says_what_is_wrong(
@@ -112,6 +123,43 @@ def test_command_says_what_is_wrong(
 ) -> None:
     assert main(["keys", *arguments, "--data", str(tmp_path)]) == 2
     assert words in " ".join(capsys.readouterr().err.split())
+
+
+def test_option_of_another_action_makes_no_key(tmp_path: Path) -> None:
+    assert main(["keys", "add", "x", "--days", "3", "--data", str(tmp_path)]) == 0
+    before = read_keys(tmp_path / "keys.json")
+    assert main(["keys", "rotate", "x", "--rights", "read", "--data", str(tmp_path)]) == 2
+    assert read_keys(tmp_path / "keys.json") == before
+
+
+def test_key_for_a_queue_without_a_name_is_not_shown_as_one_for_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_keys(tmp_path / "keys.json", (new_key("x", ("read",), queues=("",), now=0.0)[0],))
+    assert main(["keys", "list", "--data", str(tmp_path)]) == 0
+    assert 'queues: ""' in capsys.readouterr().out
+
+
+def test_second_revoke_says_that_the_key_is_revoked_already(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = ["--data", str(tmp_path)]
+    assert main(["keys", "add", "x", *data]) == 0
+    assert main(["keys", "revoke", "x", *data]) == 0
+    assert main(["keys", "revoke", "x", *data]) == 2
+    assert "all keys with the id or name 'x' are revoked already" in capsys.readouterr().err
+    assert main(["keys", "revoke", "y", *data]) == 2
+    assert "no key has the id or name 'y'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("beside", ["", "more"])
+def test_file_in_the_place_of_a_folder_is_refused_in_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], beside: str
+) -> None:
+    (tmp_path / "game.toml").touch()
+    data = tmp_path / "game.toml" / beside
+    assert main(["keys", "add", "x", "--data", str(data)]) == 2
+    assert f"{data / 'keys.json.lock'} cannot be written" in capsys.readouterr().err
 
 
 def test_command_asks_where_the_keys_are(capsys: pytest.CaptureFixture[str]) -> None:
@@ -167,3 +215,17 @@ def test_place_that_may_not_be_written_is_a_sentence(
     (tmp_path / "keys.json.lock").mkdir()
     assert main(["keys", "add", "first", "--data", str(tmp_path)]) == 2
     assert "keys.json.lock cannot be written" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="this system opens links in any case")
+def test_link_in_the_place_of_the_lock_is_not_followed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    others = tmp_path / "others"
+    others.write_text("of somebody else")
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "keys.json.lock").symlink_to(others)
+    assert main(["keys", "add", "first", "--data", str(data)]) == 2
+    assert "keys.json.lock cannot be written" in " ".join(capsys.readouterr().err.split())
+    assert others.read_text() == "of somebody else"
