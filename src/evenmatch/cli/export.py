@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from evenmatch.cli.output import check_writable, removed_if_unfinished
 from evenmatch.cli.progress import progress
 from evenmatch.errors import ConfigError
 from evenmatch.journals.copying import as_path
@@ -63,6 +64,7 @@ def export(
     if out.suffix not in KINDS:
         raise ConfigError(f"--out must end in {' or '.join(KINDS)}, got {out.name}")
     beside = out.with_suffix(".matches.jsonl")
+    check_writable({"--out": out})
     for path in (out, beside):
         if path.exists():
             raise ConfigError(f"{path} already exists: name another file")
@@ -71,13 +73,12 @@ def export(
         trace = anonymised(trace)
     columns = columns_of(trace)
     keep_files_private()
-    try:
-        _write(out, columns.cells)
-        with beside.open("w", encoding="utf-8") as file:
+    with removed_if_unfinished(out, beside):
+        with _naming(out):
+            _write(out, columns.cells)
+        with _naming(beside), beside.open("w", encoding="utf-8") as file:
             for match in trace.matches.values():
                 file.write(json.dumps(match_row(match)) + "\n")
-    except OSError as error:
-        raise ConfigError(f"{error.filename} cannot be written: {error.strerror}") from error
     print(
         f"{out} holds {len(trace.arrived):,} tickets in {len(columns.cells)} columns, "
         f"{beside} {len(trace.matches):,} {'match' if len(trace.matches) == 1 else 'matches'}."
@@ -123,6 +124,15 @@ def _told(what: str) -> Iterator[Callable[[int, int], None]]:
                 step()
 
         yield say
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Name the file that cannot be written; a full disk does not."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def _write(out: Path, columns: dict[str, list[Any]]) -> None:

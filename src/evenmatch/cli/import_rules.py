@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from cyclopts import Parameter
 
-from evenmatch.cli.output import console, print_json
+from evenmatch.cli.output import console, print_json, removed_if_unfinished, write_text
 from evenmatch.errors import ConfigError
 from evenmatch.lab.imports.report import ImportOptions, ImportResult
 from evenmatch.rules.playfab.reader import is_playfab_text
@@ -150,10 +150,11 @@ def _write(imported: ImportResult, folder: Path, name: str) -> tuple[Path, ...]:
             raise ConfigError(f"{path} already exists: name another file or folder by --out")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for path, text in texts.items():
-            path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be written: {error.strerror or error}") from None
+    with removed_if_unfinished(*texts):
+        for path, text in texts.items():
+            write_text(path, text)
     return tuple(texts)
 
 

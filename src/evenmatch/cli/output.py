@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -116,6 +117,22 @@ def _is_one_file(path: Path, other: Path) -> bool:
     return path.resolve() == other.resolve() and not path.exists()
 
 
+@contextmanager
+def removed_if_unfinished(*paths: Path) -> Iterator[None]:
+    """Remove files that are not written to their end: half of one would pass for the whole.
+
+    Devices stay, and so do links, of which /dev/stdout is one.
+    """
+    try:
+        yield
+    except BaseException:
+        for path in paths:
+            if path.is_file() and not path.is_symlink():
+                with suppress(OSError):
+                    path.unlink()
+        raise
+
+
 def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Write one JSON object a line.
 
@@ -124,7 +141,9 @@ def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """
     encoder = msgspec.json.Encoder()
     try:
-        with path.open("wb") as file:
+        # A file that cannot even be opened is still what it was.
+        opened = path.open("wb")
+        with removed_if_unfinished(path), opened as file:
             for row in rows:
                 file.write(encoder.encode(row) + b"\n")
     except OSError as error:
@@ -139,6 +158,8 @@ def write_text(path: Path, text: str) -> None:
     """
     try:
         # The name of a file may hold what is no character.
-        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+        opened = path.open("w", encoding="utf-8", errors="backslashreplace")
+        with removed_if_unfinished(path), opened as file:
+            file.write(text)
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from None

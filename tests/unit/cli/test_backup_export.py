@@ -2,6 +2,7 @@
 
 import asyncio
 import csv
+import errno
 import json
 import os
 import random
@@ -418,6 +419,35 @@ def test_backup_of_what_is_not_a_journal_names_the_original(
     assert main(["backup", str(data), str(out)]) == 1
     assert f"{data / 'journal.db'} is not a journal" in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_export_that_does_not_reach_its_end_leaves_no_file(
+    tmp_path: Path,
+    data: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    out = tmp_path / "t.csv"
+    with monkeypatch.context() as patched:
+        patched.setattr("evenmatch.cli.export.match_row", fail)
+        assert main(["export", str(data), "--out", str(out)]) == 2
+    matches = tmp_path / "t.matches.jsonl"
+    said = f"evenmatch: {matches} cannot be written: No space left on device\n"
+    assert capsys.readouterr().err == said
+    assert not out.exists()
+    assert not matches.exists()
+    assert main(["export", str(data), "--out", str(out)]) == 0, "the same name is free again"
+
+
+def test_export_into_a_folder_that_is_missing_is_refused_before_the_journal_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "missing" / "t.csv"
+    assert main(["export", str(tmp_path / "no journal"), "--out", str(out)]) == 2
+    assert f"--out: {out} cannot be written: its folder does not exist" in capsys.readouterr().err
 
 
 def test_export_joins_all_shards_on_one_clock(

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from evenmatch.cli.main import main
+from evenmatch.errors import ConfigError
 from tests.shared import ROOT
 
 PLAYFAB = ROOT / "tests" / "data" / "playfab"
@@ -90,6 +91,22 @@ def test_nothing_that_is_there_is_overwritten(
     assert (code, told) == (2, "")
     assert "already exists" in err
     assert out.read_text(encoding="utf-8") == "mine"
+
+
+def test_import_that_does_not_reach_its_end_leaves_no_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(path: Path, _: str) -> None:
+        path.touch()
+        raise ConfigError(f"{path} cannot be written: No space left on device")
+
+    out = tmp_path / "game.toml"
+    with monkeypatch.context() as patched:
+        patched.setattr("evenmatch.cli.import_rules.write_text", fail)
+        code, _, err = run(capsys, "flexmatch", FLEXMATCH, "--out", out)
+    assert (code, f"{out} cannot be written" in err) == (2, True)
+    assert list(tmp_path.iterdir()) == []
+    assert run(capsys, "flexmatch", FLEXMATCH, "--out", out)[0] == 0
 
 
 RULE = {"Type": "DifferenceRule", "Name": "r", "Attribute": {"Path": "s"}, "Difference": 5}

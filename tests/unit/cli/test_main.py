@@ -5,12 +5,15 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from errno import EACCES, ENOSPC
 from pathlib import Path
 
 import pytest
 
 from evenmatch.cli.main import BAD_INPUT, COMMANDS, main
-from evenmatch.cli.output import write_text
+from evenmatch.cli.output import write_lines, write_text
+from evenmatch.errors import ConfigError
 
 
 def test_mistyped_command_is_told_the_nearest_one(capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,6 +147,41 @@ def test_name_of_a_file_that_is_no_text_is_printed_with_escapes(tmp_path: Path) 
     page = tmp_path / "page.html"
     write_text(page, f"<title>{config.name}</title>")
     assert page.read_text() == "<title>half\\udcff.toml</title>"
+
+
+@pytest.mark.parametrize(
+    ("problem", "raised"),
+    [(OSError(ENOSPC, "No space left on device"), ConfigError), (KeyboardInterrupt(), None)],
+)
+def test_lines_that_do_not_reach_their_end_leave_no_file(
+    tmp_path: Path, problem: BaseException, raised: type[BaseException] | None
+) -> None:
+    def rows() -> Iterator[dict[str, int]]:
+        yield {"row": 1}
+        raise problem
+
+    path, link = tmp_path / "matches.jsonl", tmp_path / "link.jsonl"
+    with pytest.raises(raised or KeyboardInterrupt):
+        write_lines(path, rows())
+    assert not path.exists()
+    link.symlink_to(tmp_path / "target.jsonl")
+    with pytest.raises(raised or KeyboardInterrupt):
+        write_lines(link, rows())
+    assert link.is_symlink(), "/dev/stdout is a link, too"
+
+
+def test_file_that_cannot_be_opened_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "matches.jsonl"
+    path.write_text("before\n")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(ConfigError, match="Permission denied"):
+        write_lines(path, [{"row": 1}])
+    monkeypatch.undo()
+    assert path.read_text() == "before\n"
 
 
 def test_check_of_duels_loads_nothing_heavy() -> None:
