@@ -98,6 +98,7 @@ def main(tokens: list[str] | None = None) -> int:
     """
     if tokens is None:
         _begin_and_end_quickly()
+        _open_closed_streams()
         _print_everything()
     # A policy with a dotted name is found in the present folder, as `python -m` finds a module.
     # It comes last, so that no file there takes the place of a library.
@@ -155,12 +156,25 @@ def _begin_and_end_quickly() -> None:
     atexit.register(gc.freeze)
 
 
+def _open_closed_streams() -> None:
+    """Give a process that began without one of its streams a stream that nobody reads.
+
+    Without it every print would fail, and the next file would be opened under the number to which
+    libraries write their errors.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            number = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
+
+
 def _print_everything() -> None:
     """Let standard output escape what it cannot encode, as JSON does.
 
-    Names of files may hold what is no character, and terminals may know few of them.
+    Names of files may hold what is no character, and terminals may know few of them; in the locale
+    C, Python would write names as they are, and fail at the first character of ours.
     """
-    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors in ("strict", "surrogateescape"):
         codecs.register_error("escape_as_json", _escape)
         sys.stdout.reconfigure(errors="escape_as_json")
 

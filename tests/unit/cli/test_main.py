@@ -132,6 +132,47 @@ def test_json_is_json_where_the_terminal_knows_few_characters(tmp_path: Path) ->
     assert json.loads(done.stdout)["name"] == name
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", str(DUEL)],
+        ["theory", "schlup", "k=2", "rate=10", "wait_max=5"],
+        ["advise", "--target-wait", "9"],
+    ],
+)
+def test_closed_streams_are_no_error_and_take_in_nothing(words: list[str]) -> None:
+    command = [sys.executable, "-m", "evenmatch.cli.main", *words]
+    for closed in (">&-", "2>&-", "<&- >&- 2>&-"):
+        shell = f'"$@" {closed}'
+        done = subprocess.run(
+            ["sh", "-c", shell, "sh", *command], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, ""), closed
+        assert bool(done.stdout) == (closed == "2>&-")
+
+
+def test_warning_without_a_stream_for_errors_stays_out_of_the_output(tmp_path: Path) -> None:
+    recording = tmp_path / "t.csv"
+    recording.write_text("at,rating,tier\n1,1500,gold\n2,1510,gold\nsoon,1,gold\n")
+    command = [sys.executable, "-m", "evenmatch.cli.main", "simulate", str(DUEL), "--json",
+               "--arrivals", str(recording), "--skip-bad"]  # fmt: skip
+    done = subprocess.run(
+        ["sh", "-c", '"$@" 2>&-', "sh", *command], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["matches"] == 1
+
+
+def test_tables_are_printed_where_the_locale_knows_few_characters() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "evenmatch.cli.main", "simulate", str(DUEL), "--runs", "2"],
+        capture_output=True, text=True, check=False,
+        env={**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "\\u00b1" in done.stdout
+
+
 def test_name_of_a_file_that_is_no_text_is_printed_with_escapes(tmp_path: Path) -> None:
     config = tmp_path / os.fsdecode(b"half\xff.toml")
     config.write_text(DUEL.read_text())
