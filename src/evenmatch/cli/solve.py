@@ -71,9 +71,9 @@ def solve(
         bound: Also prove an upper bound on how good the matches can be.
         bound_seconds: Seconds that the proof may take, 30 by default; implies --bound.
         explain: Show what each factor contributes, and how the others change without it.
-        rules: A FlexMatch rule set, in JSON, that matches must obey, instead of the batch's own
-            format and rules.
-        waited: Seconds that every party has waited, for the expansions of --rules.
+        rules: A FlexMatch rule set or a PlayFab queue, in JSON, that matches must obey; the batch
+            then has no format, and its own rules hold as well.
+        waited: Seconds that every party has waited, for rules that widen.
         json: Print one JSON object and nothing else.
     """
     if find_spec("numba") is None:

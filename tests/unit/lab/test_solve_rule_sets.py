@@ -117,10 +117,35 @@ def test_criteria_of_the_batch_take_the_place_of_those_of_the_rule_set() -> None
     assert list(found.matches[0]["factors"]) == ["spread of skill"]
 
 
+def test_format_beside_a_rule_set_of_the_batch_is_refused() -> None:
+    batch = {"format": {"teams": 2}, "rules_file": str(rules_of("01")), "tickets": aliens(16)}
+    with pytest.raises(ConfigError, match="format contradicts rules_file"):
+        solve(batch)
+
+
+def test_rules_of_the_batch_hold_beside_the_rule_set_of_the_call() -> None:
+    tickets = aliens(16)
+    alike = [{"kind": "spread", "attribute": "skill", "limit": 0.0}]
+    assert solve({"tickets": tickets}, rules=rules_of("01"), effort=2_000).matches
+    both = {"rules": alike, "tickets": tickets}
+    assert not solve(both, rules=rules_of("01"), effort=2_000).matches
+
+
+def test_rules_of_the_batch_widen_by_how_long_everybody_has_waited() -> None:
+    rule = {"kind": "spread", "attribute": "skill", "limit": 1, "expand": {"rate": 1, "max": 9}}
+    tickets = [ticket(1, skill=0.0), ticket(2, skill=5.0)]
+    batch = {"format": {"teams": 2, "players": 1}, "rules": [rule], "tickets": tickets}
+    assert not solve(batch, effort=100).matches
+    assert solve(batch, effort=100, waited=4.0).matches
+
+
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        ({"format": {"teams": 2}}, "format contradicts rules_file"),
+        (
+            {"format": {"teams": 2}},
+            "--rules contradicts the batch, which has format: leave one out",
+        ),
         (
             {
                 "rules": [

@@ -52,7 +52,7 @@ class RuledBatch(NamedTuple):
     """Settings of a batch that its file does not have.
 
     Args:
-        rules: A file with a FlexMatch rule set; None: there is none.
+        rules: A file with a FlexMatch rule set or a PlayFab queue; None: there is none.
         waited: Seconds that all tickets have waited; None: 0.
     """
 
@@ -67,14 +67,18 @@ class RuledBatch(NamedTuple):
         """
         named = None if self.rules is None else str(self.rules.absolute())
         found = dict(raw)
-        for key, option, value in (
-            ("rules_file", "--rules", named),
-            ("waited", "--waited", self.waited),
+        for keys, option, value in (
+            (("rules_file", "format"), "--rules", named),
+            (("waited",), "--waited", self.waited),
         ):
-            if value is not None and key in raw:
-                raise ConfigError(f"{option} contradicts the batch, which has {key}: leave one out")
-            if value is not None:
-                found[key] = value
+            if value is None:
+                continue
+            for key in keys:
+                if key in raw:
+                    raise ConfigError(
+                        f"{option} contradicts the batch, which has {key}: leave one out"
+                    )
+            found[keys[0]] = value
         return found
 
 
@@ -100,9 +104,9 @@ def batch_of_tickets(raw: Mapping[str, Any], folder: Path = Path()) -> FileBatch
         raw: An object with `format` (the keys of a queue for the size of matches), `criteria` and
             `rules` (lists of tables as in a scenario), `tickets` (`id`, `players` with `id` and
             `attributes`, `attributes`), and `pairs`: `ping` in milliseconds and `connect`, with a
-            row and a column for each player in the order of the tickets. Instead of `format` and
-            `rules` there may be `rules_file`, a FlexMatch rule set, and `waited`, the seconds that
-            all tickets have waited.
+            row and a column for each player in the order of the tickets. Instead of `format` there
+            may be `rules_file`, a FlexMatch rule set or a PlayFab queue; `rules` then hold beside
+            it. Rules widen by `waited`, the seconds that all tickets have waited.
         folder: The folder to which file names in scales are relative.
 
     Raises:

@@ -47,8 +47,8 @@ def solve(
     """Divide a batch of waiting parties into matches of teams.
 
     Args:
-        batch: A file, `.npz` or `.json`, or the object of such a `.json`: `format`, `criteria`,
-            `rules`, or `rules_file` and `waited`; `tickets` and `pairs`.
+        batch: A file, `.npz` or `.json`, or the object of such a `.json`: `format` or
+            `rules_file`; `criteria`, `rules`, `tickets`, `waited` and `pairs`.
         policy: `anneal`, or `descent` with `escape=restarts|forced` and
             `start=skill|party|region|random`.
         budget_ms: Milliseconds to search; None means 1,000 unless `effort` is given.
@@ -60,9 +60,9 @@ def solve(
         bound: Whether to prove an upper bound on how good the matches can be.
         bound_seconds: Seconds that the proof may take.
         explain: Whether to report the figures of each factor, and how the others gain without it.
-        rules: A FlexMatch rule set for legal matches, in place of the batch's `format` and
-            `rules`.
-        waited: Seconds that all tickets have waited, for expansions of the rule set.
+        rules: A FlexMatch rule set or a PlayFab queue that matches must obey, in place of a
+            `format`; `rules` of the batch hold beside it.
+        waited: Seconds that all tickets have waited, for rules that widen.
 
     Returns:
         The matches; `Solution.summary` is the dict of `evenmatch solve --json`.
