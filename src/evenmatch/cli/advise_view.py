@@ -222,7 +222,7 @@ def _print_classes(out: Console, advice: Advice) -> None:
         return
     table = Table(box=None, pad_edge=False)
     for head in ("who", "share", "mean", "50 %", "90 %", "95 % below"):
-        table.add_column(head, justify="left" if head == "who" else "right")
+        table.add_column(head, justify="left" if head == "who" else "right", overflow="fold")
     for each in advice.classes:
         waits = (each.figures.mean, each.figures.p50, each.figures.p90, each.figures.p95)
         table.add_row(each.name, percent(each.share), *map(seconds, waits))

@@ -129,7 +129,7 @@ def _print_table(
     out = console()
     out.print(str(request.scenario), soft_wrap=True)
     table = Table(box=None, pad_edge=False)
-    table.add_column("")
+    table.add_column("", overflow="fold")
     for spec in policies:
         table.add_column(spec, justify="right", overflow="fold")
     for key, words, unit, direction in figures_of(summaries):

@@ -176,7 +176,7 @@ def _print(imported: ImportResult) -> None:
 
     out = console()
     table = Table(box=None, pad_edge=False)
-    table.add_column("line", justify="right", style="dim")
+    table.add_column("line", justify="right", style="dim", overflow="fold")
     for head in ("path", "taken", "becomes", "note"):
         table.add_column(head, overflow="fold")
     for each in imported.lines:

@@ -94,8 +94,8 @@ def _print_table(summary: Summary, request: RunOptions) -> None:
     for note in scenario_asked(request, request.scenario)[1]:
         out.print(f"  {note}", soft_wrap=True, highlight=False, markup=False)
     table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(style="dim")
-    table.add_column(justify="right")
+    table.add_column(style="dim", overflow="fold")
+    table.add_column(justify="right", overflow="fold")
     for key, words, unit, _ in figures_of([summary]):
         table.add_row(words, with_width(summary, key, unit))
     out.print(table)

@@ -185,7 +185,7 @@ def _print_worst(out: Console, matches: Sequence[Mapping[str, Any]]) -> None:
     names = list(matches[0]["factors"])
     table = Table(box=None, pad_edge=False)
     for head in ("quality", *names):
-        table.add_column(head, justify="right")
+        table.add_column(head, justify="right", overflow="fold")
     table.add_column("teams", overflow="fold")
     for match in sorted(matches, key=lambda each: each["quality"])[:WORST_SHOWN]:
         values = [match["quality"], *(match["factors"][name] for name in names)]
@@ -203,9 +203,9 @@ def _print_figures(out: Console, explanation: Mapping[str, Mapping[str, Any]]) -
         soft_wrap=True,
     )
     table = Table(box=None, pad_edge=False)
-    table.add_column("factor")
+    table.add_column("factor", overflow="fold")
     for head in ("weight", "mean", "spread", "zeros", "share"):
-        table.add_column(head, justify="right")
+        table.add_column(head, justify="right", overflow="fold")
     for name, each in explanation.items():
         share = "-" if each["share"] is None else f"{each['share']:.0%}".replace("-0%", "0%")
         table.add_row(
@@ -224,9 +224,9 @@ def _print_effects(out: Console, explanation: Mapping[str, Mapping[str, Any]]) -
 
     out.print("\nwhat the means change when a factor is left out, in points", soft_wrap=True)
     table = Table(box=None, pad_edge=False)
-    table.add_column("without")
+    table.add_column("without", overflow="fold")
     for name in explanation:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", overflow="fold")
     for dropped, each in explanation.items():
         changes = each["without"]
         table.add_row(dropped, *(f"{changes[name]:+.1f}" for name in explanation if changes))

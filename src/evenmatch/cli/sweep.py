@@ -165,8 +165,8 @@ def print_sweep(title: str, points: Sequence[SweepPoint]) -> None:
         table = Table(box=None, pad_edge=False)
         table.add_column(Text(policy if len(policies) > 1 else "", "bold"), overflow="fold")
         for point in own:
-            table.add_column(f"{point.value:g}", justify="right")
-        table.add_column("")
+            table.add_column(f"{point.value:g}", justify="right", overflow="fold")
+        table.add_column("", overflow="fold")
         for key, words, unit, _ in rows:
             cells = [with_width(point.summary, key, unit) for point in own]
             curve = spark([figure(point.summary, key) for point in own])

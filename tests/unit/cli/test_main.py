@@ -173,6 +173,25 @@ def test_tables_are_printed_where_the_locale_knows_few_characters() -> None:
     assert "\\u00b1" in done.stdout
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["simulate", str(DUEL), "--sweep", "wait_max=10..20:5"],
+        ["solve", str(DUEL.with_name("evening.json")), "--effort", "500", "--explain"],
+        ["advise", "--match", "1v1", "--sides", "attack:0.45,defend:0.3,any:0.25",
+         "--players-online", "400"],
+        ["simulate", str(DUEL), "--runs", "2"],
+    ],
+    ids=["sweep", "solve", "advise", "runs"],
+)  # fmt: skip
+def test_narrow_terminal_cuts_no_figure(
+    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evenmatch.cli.output.WIDTH_OF_PIPES", 28)
+    assert main(words) == 0
+    assert "\N{HORIZONTAL ELLIPSIS}" not in capsys.readouterr().out
+
+
 def test_name_of_a_file_that_is_no_text_is_printed_with_escapes(tmp_path: Path) -> None:
     config = tmp_path / os.fsdecode(b"half\xff.toml")
     config.write_text(DUEL.read_text())
