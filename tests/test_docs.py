@@ -272,6 +272,12 @@ def test_batch_of_the_how_to_has_a_scale_that_holds_its_skills() -> None:
             assert scale["min"] <= skill <= scale["max"]
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/howto/small-game-without-backend.md"])
+def test_page_knows_how_long_the_script_for_godot_is(page: str) -> None:
+    count = len((ROOT / "examples" / "godot" / "matchmaking.gd").read_text().splitlines())
+    assert f" {count} lines of GDScript" in (ROOT / page).read_text()
+
+
 def test_tutorial_shows_the_file_that_the_bots_come_with() -> None:
     page = (ROOT / "docs" / "tutorial-hero.md").read_text(encoding="utf-8")
     config = (ROOT / "examples" / "hero" / "hero.toml").read_text(encoding="utf-8")
