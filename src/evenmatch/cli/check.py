@@ -79,6 +79,8 @@ def check(
     """
     if config is None:
         raise ConfigError("name a configuration: evenmatch check CONFIG.toml (see --help)")
+    if matches is not None and against is not None:
+        raise ConfigError("give only one of --matches and --against: they are two checks")
     if config.suffix.lower() == ".json":
         # Configurations are TOML: this is meant as a rule set. What only some checks need is loaded
         # by them, so that the others begin sooner.

@@ -938,3 +938,16 @@ def test_one_server_has_all_groups_in_one_shard(
     assert main(["check", str(path), "--against", str(data)]) == 0
     told = capsys.readouterr().out.splitlines()[-1]
     assert told.startswith(f"2 tickets wait in {data}: 0 would expire")
+
+
+def test_matches_and_a_journal_are_two_checks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, matches = tmp_path / "duel.toml", tmp_path / "matches.jsonl"
+    path.write_text('[[queue]]\nname = "duel"\npolicy = "greedy"\n')
+    matches.touch()
+    words = ["check", str(path), "--matches", str(matches), "--against", str(tmp_path)]
+    assert main(words) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "give only one of --matches and --against" in told.err
