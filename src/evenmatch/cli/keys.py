@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -82,19 +83,8 @@ def keys(
             hash.
         json: Print one JSON object and nothing else.
     """
-    if action not in ACTIONS:
-        raise ConfigError(
-            f"the action of keys must be one of {', '.join(ACTIONS)}, got {action!r} (see --help)"
-        )
-    given = {
-        "--rights": rights,
-        "--queues": queues,
-        "--days": days,
-        "--signing": signing or None,
-        "--keep-hours": keep_hours,
-        "--json": json or None,
-    }
-    _check_fits(action, name, {option for option, value in given.items() if value is not None})
+    given = (rights, queues, days, signing or None, keep_hours, json or None)
+    _check_fits(action, name, dict(zip(ONLY_FOR, given, strict=True)))
     if action == "copy":
         _copy(_path(data, file), journal)
         return
@@ -117,14 +107,18 @@ def keys(
     place.edit(edit)
 
 
-def _check_fits(action: str, name: str | None, options: set[str]) -> None:
+def _check_fits(action: str, name: str | None, given: Mapping[str, object]) -> None:
     """Refuse a name and options that an action would pass over, and a name that it lacks."""
+    if action not in ACTIONS:
+        raise ConfigError(
+            f"the action of keys must be one of {', '.join(ACTIONS)}, got {action!r} (see --help)"
+        )
     if action in NAMELESS and name is not None:
         raise ConfigError(f"keys {action} takes no name, got {name!r}: it is for all keys")
     if action not in NAMELESS and not name:
         raise ConfigError(f"say whose key it is: evenmatch keys {action} NAME (see --help)")
     for option, actions in ONLY_FOR.items():
-        if option in options and action not in actions:
+        if given[option] is not None and action not in actions:
             allowed = ", ".join(actions)
             raise ConfigError(f"{option} goes with keys {allowed}, not with {action}: leave it out")
 
