@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from evenmatch.server.runtime.serve import ClusterOptions, ListenOptions
 
 
-LEASE_RANGE = (1.0, 600.0)
-"""Seconds that the lease of a node may last."""
+LEASE_SECONDS, LEASE_RANGE = 5.0, (1.0, 600.0)
+"""Seconds that the lease of a node lasts, and between which they may be."""
 
 
 class ClusterArguments(NamedTuple):
@@ -41,7 +41,7 @@ class ClusterArguments(NamedTuple):
     node: str = ""
     cluster_key: Path | None = None
     node_address: str = ""
-    lease_seconds: float = 5.0
+    lease_seconds: float = LEASE_SECONDS
 
     def check(self, journal: str, *, with_tls: bool) -> None:
         """Refuse what makes no node.
@@ -51,10 +51,12 @@ class ClusterArguments(NamedTuple):
             NotSupported: Nodes hand requests on without TLS.
         """
         if not self.node and self.cluster_key is None:
-            if self.node_address:
-                raise ConfigError(
-                    "--node-address goes only with --node NAME and --cluster-key FILE"
-                )
+            for option, is_given in (
+                ("--node-address", bool(self.node_address)),
+                ("--lease-seconds", self.lease_seconds != LEASE_SECONDS),
+            ):
+                if is_given:
+                    raise ConfigError(f"{option} goes only with --node NAME and --cluster-key FILE")
             return
         if not self.node or self.cluster_key is None:
             raise ConfigError("--node NAME and --cluster-key FILE go together: give both, or none")

@@ -31,7 +31,9 @@ SHARED = ("--journal", "nats://127.0.0.1:1")
         (("--cluster-key", "KEY", *SHARED), "go together"),
         (("--node", "a", "--cluster-key", "KEY"), "a journal that all nodes reach"),
         (("--node", "a b", "--cluster-key", "KEY", *SHARED), "--node must have"),
-        (("--node-address", "h:1", *SHARED), "goes only with --node"),
+        (("--node-address", "h:1", *SHARED), "--node-address goes only with --node"),
+        (("--lease-seconds", "9", *SHARED), "--lease-seconds goes only with --node"),
+        (("--lease-seconds", "nan"), "--lease-seconds goes only with --node"),
         (
             ("--node", "a", "--cluster-key", "KEY", *SHARED, "--node-address", "nowhere"),
             "--node-address must be",
