@@ -647,6 +647,15 @@ def test_bad_file_is_refused_with_a_sentence(text: str, fragment: str) -> None:
     assert fragment in refusal(text)
 
 
+def test_rule_set_in_the_place_of_a_configuration_is_called_one(tmp_path: Path) -> None:
+    path = tmp_path / "rules.json"
+    path.write_text(' {"name": "duel"}')
+    with pytest.raises(
+        ConfigError, match=r"rules.json: must be TOML, .* evenmatch import flexmatch"
+    ):
+        load_server(path)
+
+
 class TestArrivals:
     def test_are_none_where_the_file_has_none(self) -> None:
         assert parse_scenario("[[queue]]").arrivals is None

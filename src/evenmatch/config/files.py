@@ -135,6 +135,11 @@ def read_document(text: str) -> dict[str, object]:
     try:
         return tomllib.loads(text)
     except ValueError as error:
+        if text.lstrip().startswith("{"):
+            raise ConfigError(
+                "must be TOML, and seems to be JSON: evenmatch import flexmatch or playfab makes a "
+                "configuration of a rule set or a queue"
+            ) from None
         # Syntax is not the only reason: Python refuses numbers with thousands of digits.
         raise ConfigError(f"must be valid TOML: {error}") from None
     except RecursionError:
