@@ -192,7 +192,7 @@ def hours_of(text: str) -> tuple[float, ...]:
             f"--hours must be {HOURS} numbers such as 30,22,...,41 or a file that has them, "
             f"and {text!r} cannot be read: {reason}"
         ) from None
-    if len(raw) > FILE_BYTES_MAX:
+    if len(raw) > FILE_BYTES_MAX or not read.strip():
         raise ConfigError(f"--hours: {text} must be a file of {HOURS} numbers")
     return tuple(_number(f"--hours {text}", part) for part in re.split(r"[,;\s]+", read.strip()))
 

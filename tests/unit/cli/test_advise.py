@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -161,6 +162,7 @@ def test_a_plot_is_written(capsys: pytest.CaptureFixture[str], tmp_path: Path, n
         (["--target-wait", "60", "--zones", "3"], "--zones says how to cut levels"),
         (["--target-wait", "60", "--hours", "1,2"], "hours must be 24 numbers"),
         (["--target-wait", "60", "--hours", "nothing.csv"], "cannot be read"),
+        (["--target-wait", "60", "--hours", os.devnull], "must be a file of 24 numbers"),
         (["--target-wait", "60", "--plot", "advice.jpg"], "must end in .svg or .png"),
         (["--target-wait", "60", "--seed", "-1"], "--seed must be from 0"),
     ],
