@@ -110,6 +110,12 @@ def test_group_that_a_run_lacks_had_no_players_in_it() -> None:
     assert widths["wait"]["mean"] is None
 
 
+def test_figure_that_no_run_has_stays_none_where_a_run_lacks_the_group() -> None:
+    unmatched = {"3": {"players": 3, "wait": {"mean": None}}}
+    found = averages([{"by": {"level": unmatched}}, {"by": {"level": {}}}])
+    assert found["by"]["level"]["3"] == {"players": 1.5, "wait": {"mean": None}}
+
+
 def test_one_run_has_no_half_widths() -> None:
     assert averages([{"matches": 2}]) == {"matches": 2.0, "ci95": {"matches": None}}
 

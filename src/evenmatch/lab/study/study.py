@@ -212,7 +212,7 @@ def _merged(nodes: Sequence[Mapping[str, Any]]) -> tuple[Summary, Summary]:
         if values and isinstance(values[0], Mapping):
             means[key], widths[key] = _merged([node.get(key) or {} for node in nodes])
         else:
-            if all(isinstance(value, int) for value in values):
+            if values and all(isinstance(value, int) for value in values):
                 values += [0 for node in nodes if key not in node]
             means[key], widths[key] = mean_and_width(values)
     return means, widths
