@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -33,6 +34,8 @@ SECRET_BYTES = 32
 KEYS_MAX = 1_000
 NAME_MAX = 64
 FILE_BYTES_MAX = 2_000_000
+PRIVATE = 0o600
+"""Mode of a file that its owner alone may read."""
 
 
 class ServiceKey(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -163,14 +166,13 @@ def read_keys(path: Path) -> tuple[ServiceKey, ...]:
         if path.stat().st_size > FILE_BYTES_MAX:
             raise ConfigError(f"{path} must have at most {FILE_BYTES_MAX:,} bytes")
         body = path.read_bytes()
-    except FileNotFoundError as error:
-        raise ConfigError(
-            f"{path} cannot be read: {error.strerror}; make it with: evenmatch keys add"
-        ) from None
     except OSError as error:
-        raise ConfigError(
-            f"{path} cannot be read: {error.strerror}; let the user read it who runs the server"
-        ) from None
+        advice = ""
+        if isinstance(error, FileNotFoundError):
+            advice = "; make it with: evenmatch keys add"
+        if isinstance(error, PermissionError):
+            advice = "; make it readable for the user who runs the server"
+        raise ConfigError(f"{path} cannot be read: {error.strerror}{advice}") from None
     return decode_keys(body, path)
 
 
@@ -197,7 +199,7 @@ def encode_keys(keys: tuple[ServiceKey, ...]) -> bytes:
 
 
 def write_keys(path: Path, keys: tuple[ServiceKey, ...]) -> None:
-    """Replace the keys in a file at once, readable by its owner only, who stays the same.
+    """Replace the keys in a file at once; whoever could read it still can, and nobody else.
 
     Raises:
         ConfigError: It is another user's, who could not read it any more.
@@ -206,11 +208,14 @@ def write_keys(path: Path, keys: tuple[ServiceKey, ...]) -> None:
     with suppress(FileNotFoundError):
         fresh.unlink()
     try:
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            if not _gave_away(file, path if path.exists() else path.parent) and path.exists():
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE), "wb") as file:
+            if not path.exists():
+                _give_away(file, path.parent.stat())
+            elif not _give_away(file, path.stat(), with_group=True):
                 raise ConfigError(
-                    f"{path} belongs to user {path.stat().st_uid}, who could not read it after "
-                    f"this change: run the command as that user, or as root"
+                    f"{path} belongs to user {path.stat().st_uid} and group {path.stat().st_gid}, "
+                    "who could not read it after this change: run the command as that user, or as "
+                    "root"
                 )
             file.write(encode_keys(keys))
             file.flush()
@@ -221,18 +226,24 @@ def write_keys(path: Path, keys: tuple[ServiceKey, ...]) -> None:
         raise
 
 
-def _gave_away(file: IO[Any], like: Path) -> bool:
-    """Give a file to the owner of another one; return whether it is theirs then.
+def _give_away(file: IO[Any], like: os.stat_result, *, with_group: bool = False) -> bool:
+    """Give a new file to the owner of another one; return whether it is theirs then.
 
     Root may change the keys of a server that runs as another user, and the server is to read them.
+
+    Args:
+        file: Just made.
+        like: Whose it is to be.
+        with_group: Whether a group that may read the other one may read it too.
     """
     if not hasattr(os, "fchown"):  # Windows
         return True
-    owner = like.stat()
+    made, group = os.fstat(file.fileno()), like.st_mode & stat.S_IRGRP if with_group else 0
     try:
-        if owner.st_uid != os.fstat(file.fileno()).st_uid:
-            os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
-    except PermissionError:
+        if made.st_uid != like.st_uid or (group and made.st_gid != like.st_gid):
+            os.fchown(file.fileno(), like.st_uid, like.st_gid)
+        os.fchmod(file.fileno(), PRIVATE | group)
+    except OSError:
         return False
     return True
 
@@ -245,18 +256,29 @@ def editing(path: Path) -> Iterator[None]:
         ConfigError: Its folder is none, or this user may not write there.
     """
     lock_path = path.with_name(f"{path.name}.lock")
-    # Root must not follow a link by which the owner of the folder names a file of others.
-    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock = os.fdopen(os.open(lock_path, flags, 0o600), "w")
+        lock = _lock_file(lock_path)
     except OSError as error:
         raise ConfigError(f"{lock_path} cannot be written: {error.strerror}") from None
     with lock:
-        _gave_away(lock, path.parent)
         if fcntl is not None:
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def _lock_file(path: Path) -> IO[Any]:
+    """Open a file that is only locked, made for the owner of its folder if it is not there.
+
+    Root must neither empty nor give away what the owner of the folder has put there by a link.
+    """
+    flags = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        made = os.fdopen(os.open(path, flags | os.O_CREAT | os.O_EXCL, PRIVATE), "w")
+    except FileExistsError:
+        return os.fdopen(os.open(path, flags), "w")
+    _give_away(made, path.parent.stat())
+    return made
 
 
 def _check(key: ServiceKey, path: Path | str) -> None:

@@ -217,15 +217,35 @@ def test_place_that_may_not_be_written_is_a_sentence(
     assert "keys.json.lock cannot be written" in " ".join(capsys.readouterr().err.split())
 
 
+@as_root
+def test_group_that_may_read_the_keys_still_may(tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    assert main(["keys", "add", "first", "--data", str(tmp_path)]) == 0
+    os.chown(path, 0, SOMEBODY)
+    path.chmod(0o640)
+    assert main(["keys", "revoke", "first", "--data", str(tmp_path)]) == 0
+    assert (path.stat().st_gid, path.stat().st_mode & 0o777) == (SOMEBODY, 0o640)
+
+
 @pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="this system opens links in any case")
-def test_link_in_the_place_of_the_lock_is_not_followed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("is_hard", [False, True])
+def test_file_to_which_the_lock_is_a_link_is_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], is_hard: bool
 ) -> None:
     others = tmp_path / "others"
     others.write_text("of somebody else")
+    before = others.stat()
     data = tmp_path / "data"
     data.mkdir()
-    (data / "keys.json.lock").symlink_to(others)
-    assert main(["keys", "add", "first", "--data", str(data)]) == 2
-    assert "keys.json.lock cannot be written" in " ".join(capsys.readouterr().err.split())
+    link = data / "keys.json.lock"
+    if is_hard:
+        link.hardlink_to(others)
+        if os.geteuid() == 0:
+            os.chown(data, SOMEBODY, SOMEBODY)
+    else:
+        link.symlink_to(others)
+    assert main(["keys", "add", "first", "--data", str(data)]) == (0 if is_hard else 2)
+    told = " ".join(capsys.readouterr().err.split())
+    assert ("keys.json.lock cannot be written" in told) is not is_hard
     assert others.read_text() == "of somebody else"
+    assert (others.stat().st_uid, others.stat().st_mode) == (before.st_uid, before.st_mode)
