@@ -24,10 +24,14 @@ class FullDisk(io.StringIO):
     """A file that takes nothing while its disk is full."""
 
     is_full = False
+    room: int | None = None
+    """Writes for which there is room, two a line; None: for all."""
 
     def write(self, text: str) -> int:
-        if self.is_full:
+        if self.is_full or self.room == 0:
             raise OSError(errno.ENOSPC, "No space left on device")
+        if self.room is not None:
+            self.room -= 1
         return super().write(text)
 
 
@@ -52,6 +56,20 @@ def test_lines_that_cannot_be_written_are_counted(disk: FullDisk) -> None:
     events = [each["event"] for each in told]
     assert events == ["first", "fourth", "log_lines_lost", "fifth"]
     assert told[2]["lines_at_most"] == 2
+
+
+def test_lines_are_counted_on_while_there_is_no_room_to_tell_how_many(disk: FullDisk) -> None:
+    disk.is_full = True
+    for _ in range(3):
+        log.error("lost")
+    disk.is_full = False
+    disk.room = 2
+    log.info("one line fits, and not the one after it")
+    disk.room = None
+    log.info("all is well")
+
+    told = [json.loads(line) for line in disk.getvalue().splitlines()]
+    assert [each["lines_at_most"] for each in told if "lines_at_most" in each] == [4]
 
 
 def test_log_that_is_closed_stops_nobody(disk: FullDisk) -> None:

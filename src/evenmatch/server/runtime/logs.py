@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -33,6 +34,7 @@ class LineWriter:
 
     def __init__(self, file: TextIO) -> None:
         self._lines = structlog.PrintLogger(file)
+        self._lock = threading.Lock()
         self._lost = 0
 
     def msg(self, line: str) -> None:
@@ -40,11 +42,16 @@ class LineWriter:
         try:
             self._lines.msg(line)
         except (OSError, ValueError):  # full, without a reader, or closed
-            self._lost += 1
+            with self._lock:
+                self._lost += 1
             return
-        lost, self._lost = self._lost, 0
+        with self._lock:
+            lost, self._lost = self._lost, 0
         if lost:
             log.warning("log_lines_lost", lines_at_most=lost)
+            with self._lock:
+                # That line is lost too, and with it the number that it told.
+                self._lost += lost if self._lost else 0
 
     debug = info = warning = error = critical = msg
 
