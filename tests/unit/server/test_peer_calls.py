@@ -76,6 +76,17 @@ def test_a_connection_is_kept_from_one_call_to_the_next() -> None:
     assert (other.connections, other.asked) == (1, 3)
 
 
+def test_a_new_connection_is_tried_again_and_again() -> None:
+    other = Other(times=100)
+
+    async def scene(kept: KeptConnections, place: Place) -> None:
+        for _ in range(2 * peer_calls.CALLS_MOST):
+            assert await kept.status_of(place, b"signed") == GOOD
+
+    played(other, scene)
+    assert other.connections == 2
+
+
 def test_calls_at_once_have_a_connection_each_and_one_is_kept() -> None:
     other = Other(times=100)
 

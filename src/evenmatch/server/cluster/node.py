@@ -364,7 +364,7 @@ class Node:
     @property
     def _cut_off(self) -> str:
         """Return which shards this node could not ask the journal for, "" if none."""
-        shards = [seat.claim.shard for seat in self._seats.values() if seat.is_cut_off]
+        shards = [about.removeprefix("/") for about, seat in self._seats.items() if seat.is_cut_off]
         return f"it does not reach the journal of {', '.join(shards)}" if shards else ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

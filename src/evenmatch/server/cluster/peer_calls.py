@@ -25,6 +25,8 @@ OTHER_CLUSTER = "other_cluster"
 STATUS_CALL = "GET", STATUS_PATH
 SECONDS = 1.0
 BYTES_MAX = 1_000_000
+CALLS_MOST = 10
+"""Calls over one connection."""
 
 Place = tuple[str, int]
 """Host and port of a node."""
@@ -103,21 +105,27 @@ async def answer_of_node(
 
 
 class KeptConnections:
-    """Asks nodes for their status, one call after the other, each node over one connection."""
+    """Asks nodes for their status, one call after the other, each node over one connection.
+
+    After `CALLS_MOST` calls comes a new connection: a node that takes none is of no use to others.
+    """
 
     def __init__(self) -> None:
-        self._free: dict[Place, Connection] = {}
+        # By place, with the number of calls to come.
+        self._free: dict[Place, tuple[Connection, int]] = {}
         self._is_closed = False
 
     async def status_of(self, place: Place, signed: bytes) -> PeerAnswer | None:
         """Return the status of a node, None if it gives none in time; see `answer_of_node`."""
-        connection = None
+        connection, left = self._free.pop(place, (None, 0))
         try:
             async with asyncio.timeout(SECONDS):
-                connection, is_kept = self._free.pop(place, None), True
-                if connection is None or not connection.is_free:
-                    self._close(connection)
-                    connection, is_kept = await Connection.open(*place, None), False
+                if connection is not None and not connection.is_free:
+                    connection.close()
+                    connection = None
+                is_kept = connection is not None
+                if connection is None:
+                    connection, left = await Connection.open(*place, None), CALLS_MOST
                 try:
                     answer = await _asked(connection, place, STATUS_CALL, signed)
                 except ConnectionError:
@@ -125,7 +133,7 @@ class KeptConnections:
                         raise
                     # The node was started anew, or had closed what nobody used.
                     connection.close()
-                    connection = await Connection.open(*place, None)
+                    connection, left = await Connection.open(*place, None), CALLS_MOST
                     answer = await _asked(connection, place, STATUS_CALL, signed)
         except (OSError, ValueError, TimeoutError):
             self._close(connection)
@@ -133,8 +141,9 @@ class KeptConnections:
         except BaseException:
             self._close(connection)
             raise
-        if connection.is_free and place not in self._free and not self._is_closed:
-            self._free[place] = connection
+        is_wanted = left > 1 and place not in self._free and not self._is_closed
+        if is_wanted and connection.is_free:
+            self._free[place] = connection, left - 1
         else:
             connection.close()
         return answer
@@ -142,7 +151,7 @@ class KeptConnections:
     def tidy(self, places: Collection[Place | None]) -> None:
         """Close the connections to all other places."""
         for place in [each for each in self._free if each not in places]:
-            self._free.pop(place).close()
+            self._free.pop(place)[0].close()
 
     def close(self) -> None:
         """Close all connections, and keep none from then on."""
