@@ -165,6 +165,7 @@ def _open_closed_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             number = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(number, True)  # of its own processes the same is true
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
 
 

@@ -41,6 +41,8 @@ CREATE = "POST /v1/tickets"
 TURNED_AWAY = (429, 503)
 ENGINE = "engine"
 """The label `route` of errors that no request has met alone: the shard is rebuilt."""
+NODE, UNKNOWN = "node", "unknown"
+"""The same of errors of a node between its shards, and of requests that no route answers."""
 TOO_MANY = "too_many_requests"
 """The reason of refused callers for which there is an alert."""
 
@@ -107,12 +109,10 @@ class Metrics:
             buckets=JOB_BUCKETS,
             registry=self.registry,
         )
-        self._unexpected = Counter(
-            "evenmatch_unexpected_errors",
-            "Unexpected errors; each is a bug",
-            ["route"],
-            registry=self.registry,
+        self._unexpected = Counts(
+            "evenmatch_unexpected_errors", "Unexpected errors; each is a bug", "route"
         )
+        self.registry.register(self._unexpected)
         self._refused = Counter(
             "evenmatch_refused_callers",
             "Requests turned away at the gate: no valid key or token, or too many",
@@ -123,13 +123,13 @@ class Metrics:
         self._refused.labels(TOO_MANY)
         for status in TURNED_AWAY:
             self._requests.begin(CREATE, str(status))
-        self.expect_errors((ENGINE,))
+        self.expect_errors((ENGINE, NODE, UNKNOWN))
         self._logged: dict[str, float] = {}
 
     def expect_errors(self, routes: Iterable[str]) -> None:
         """Show 0 unexpected errors of these routes until there is one; see the constructor."""
         for route in routes:
-            self._unexpected.labels(route)
+            self._unexpected.add(route, 0)
 
     def watch(self, followers: Sized, statistics: Statistics) -> EngineFigures:
         """Show figures that are counted in any case; the result must hear of the engine."""
@@ -160,7 +160,7 @@ class Metrics:
 
     def failed(self) -> None:
         """Count an unexpected error of the engine; who saw it has logged it."""
-        self._unexpected.labels(ENGINE).inc()
+        self._unexpected.add(ENGINE)
 
     def solved(self, seconds: float) -> None:
         """Count a job that has its plan."""
@@ -176,7 +176,7 @@ class Metrics:
 
     def unexpected(self, error: Exception, route: str) -> None:
         """Count an unexpected error, and log it unless its kind was logged just now."""
-        self._unexpected.labels(route).inc()
+        self._unexpected.add(route)
         kind, now = f"{route} {type(error).__name__}", time.monotonic()
         if now - self._logged.get(kind, -LOG_PAUSE) >= LOG_PAUSE:
             if len(self._logged) >= KINDS_MOST:
@@ -251,6 +251,35 @@ class Tallies(Collector):
         for labels, tally in self._tallies.items():
             buckets = list(zip(names, accumulate(tally.counts), strict=True))
             family.add_metric(labels, buckets, sum_value=tally.total)
+        yield family
+
+
+class Counts(Collector):
+    """A counter with one label; what the library makes has a line more for each of its values.
+
+    Args:
+        name: Of the metric.
+        text: What it counts.
+        label: Its name.
+    """
+
+    def __init__(self, name: str, text: str, label: str) -> None:
+        self._name, self._text, self._label = name, text, label
+        self._counts: dict[str, int] = {}
+
+    def add(self, label: str, times: int = 1) -> None:
+        """Count under a label; there are few, so they are kept for ever."""
+        self._counts[label] = self._counts.get(label, 0) + times
+
+    def describe(self) -> list[Metric]:
+        """Return the metric without values."""
+        return [CounterMetricFamily(self._name, self._text, labels=[self._label])]
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the present counts."""
+        family = CounterMetricFamily(self._name, self._text, labels=[self._label])
+        for label, count in self._counts.items():
+            family.add_metric([label], count)
         yield family
 
 
