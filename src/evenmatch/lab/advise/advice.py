@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from evenmatch.lab.advise.pool_simulation import Mapper, SimulatedPool
 
 PLAYERS_MAX = 1e9
-TARGET_LEAST = 0.001
-"""Seconds; below that the answer is a number that nobody can read."""
 
 
 def advise(
@@ -280,7 +278,7 @@ def _check(
         raise ConfigError(
             f"players online must be above 0 and at most {PLAYERS_MAX:,.0f}, got {players_online:g}"
         )
-    if target_wait is not None and not TARGET_LEAST <= target_wait <= SECONDS_MAX:
+    if target_wait is not None and not 0.0 < target_wait <= SECONDS_MAX:
         raise ConfigError(
-            f"target wait must be from {TARGET_LEAST:g} to {SECONDS_MAX:g} s, got {target_wait:g}"
+            f"target wait must be above 0 s and at most {SECONDS_MAX:g} s, got {target_wait:g}"
         )
