@@ -60,6 +60,7 @@ from evenmatch.server.http.routing import NOTHING_HERE
 from evenmatch.server.http.sockets import denying
 from evenmatch.server.runtime.games import Games
 from evenmatch.server.runtime.logs import log
+from evenmatch.server.views.metrics import NODE
 from evenmatch.wire.tickets import Problem
 
 JOURNAL_AWAY = "no node answers, because the journal cannot be reached: try again in a second"
@@ -403,9 +404,9 @@ class Node:
         """Count and log an error that is a fault of ours."""
         running = (each for games in self._running for each in games.services)
         if (services := next(running, None)) is not None:
-            services.metrics.unexpected(error, "node")
+            services.metrics.unexpected(error, NODE)
         else:
-            log.error("unexpected_error", route="node", error=repr(error), exc_info=error)
+            log.error("unexpected_error", route=NODE, error=repr(error), exc_info=error)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         signed, path = header(scope, FORWARDED), scope["path"]

@@ -45,7 +45,7 @@ from evenmatch.server.http.responses import (
 from evenmatch.server.http.whole_requests import EncodedAnswer, WholeRequest
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.shedding import LoadShedding, Turn
-from evenmatch.server.views.metrics import Metrics
+from evenmatch.server.views.metrics import CREATE, Metrics
 from evenmatch.wire.tickets import (
     CreateTicket,
     ItemCreated,
@@ -126,7 +126,7 @@ class CreateTickets:
 
     def fail(self, request: WholeRequest, error: Exception) -> None:
         """Answer a request that met an unexpected error."""
-        self._metrics.unexpected(error, "POST /v1/tickets")
+        self._metrics.unexpected(error, CREATE)
         self._reply(request, (500, internal_problem(), None))
 
     def _step(self, request: WholeRequest, step: Callable[..., None], *given: Any) -> None:

@@ -17,6 +17,7 @@ from starlette.responses import Response
 
 from evenmatch.server.http.responses import Asgi, Receive, Scope, Send
 from evenmatch.server.http.whole_requests import DirectRoute
+from evenmatch.server.views.metrics import UNKNOWN
 
 NOTHING_HERE = "there is nothing at this path; /docs shows what there is"
 
@@ -119,7 +120,7 @@ class RouteTable:
 def route_name(scope: Scope) -> str:
     """Return the pattern of the route that answers a request, so that metrics stay few."""
     route: GuardedRoute | None = scope.get("route")
-    return "unknown" if route is None else f"{scope['method']} {route.path}"
+    return UNKNOWN if route is None else f"{scope['method']} {route.path}"
 
 
 def asgi_of(endpoint: object) -> Asgi:
