@@ -24,7 +24,13 @@ import msgspec
 from evenmatch.errors import ConfigError, JournalCorrupt
 from evenmatch.journals.copying import copy_to_file, is_address
 from evenmatch.journals.head import is_intact, missing_record_error, sealer
-from evenmatch.journals.opening import check_address, is_shared, open_store, without_password
+from evenmatch.journals.opening import (
+    check_address,
+    folder_beside,
+    is_shared,
+    open_store,
+    without_password,
+)
 from evenmatch.journals.reading import first_of, journal_of, kept_entries, read_only, shards_of
 from evenmatch.journals.sqlite import FILE_NAME
 from evenmatch.journals.sqlite_file import make_directory, translate_errors
@@ -119,14 +125,32 @@ def back_up(data: Path | str, out: Path, say: Say) -> BackupContents:
 
 
 def _source_of(place: str) -> tuple[str, Path | None]:
-    """Return how a source is called, and the data directory; None if it is on a server."""
-    if not is_address(place):
-        return str(journal_of(Path(place))), Path(place)
-    check_address(place)
-    if is_shared(place):
+    """Return how a source is called, and the folder beside it; None if it is on a server."""
+    folder = folder_of(place)
+    if folder is None:
         return without_password(place), None
-    path = Path(place.partition(":")[2])
-    return str(journal_of(path)), path
+    path = Path(place.partition(":")[2] if is_address(place) else place)
+    return str(journal_of(path)), folder
+
+
+def folder_of(place: str) -> Path | None:
+    """Return where keys and configurations of a journal are; None if they are on its server.
+
+    A file that no server had in a data directory has them in a folder of its own.
+
+    Raises:
+        ConfigError: It is an address that means no journal.
+    """
+    if is_address(place):
+        check_address(place)
+        if is_shared(place):
+            return None
+        place = place.partition(":")[2]
+    path = Path(place)
+    if path.is_dir():
+        return path
+    beside = folder_beside(f"sqlite:{path}")
+    return path.parent if path.name == FILE_NAME and not beside.is_dir() else beside
 
 
 def had_keys(folder: Path) -> bool:

@@ -69,6 +69,24 @@ def test_configurations_that_came_over_http_are_copied_and_checked(
         check_backup(tmp_path / "out", quiet)
 
 
+@pytest.mark.parametrize(
+    ("place", "beside"),
+    [("sqlite:{}/night.db", "night.db-beside"), ("{}/journal.db", ""), ("sqlite:{}", "")],
+)
+def test_configurations_beside_a_journal_that_is_named_are_copied(
+    tmp_path: Path, place: str, beside: str
+) -> None:
+    data = tmp_path / "data"
+    asyncio.run(write(data, 5))
+    if beside:
+        (data / FILE_NAME).rename(data / "night.db")
+    (data / beside / "config").mkdir(parents=True)
+    (data / beside / "config/2.json").write_text("{}")
+    (data / beside / KEYS_NAME).write_text("[]")
+    copied = back_up(place.format(data), tmp_path / "out", quiet)
+    assert (list(copied.beside), copied.keyed) == (["config/2.json"], True)
+
+
 def test_configurations_of_all_shards_are_fetched_from_a_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
