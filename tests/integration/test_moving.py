@@ -15,7 +15,7 @@ from evenmatch.errors import JournalUnavailable, StaleOwner
 from evenmatch.journals import restoring
 from evenmatch.journals.base import AnswerLost, Journal
 from evenmatch.journals.nats_link import NatsLink
-from evenmatch.journals.opening import open_journal, open_on_server
+from evenmatch.journals.opening import open_journal, open_on_server, open_store
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.model.inputs import Enqueue
 from evenmatch.testing import new_ticket
@@ -109,6 +109,45 @@ def test_a_copy_that_fails_half_way_leaves_nothing(
         assert main(["backup", str(data), address]) == 1
     assert asyncio.run(_shards(address)) == []
     assert main(["backup", str(data), address]) == 0
+
+
+@pytest.mark.parametrize("part", ["_compare", "_put_documents"])
+def test_a_copy_that_fails_at_its_end_leaves_nothing(
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    data = long_story().write(tmp_path / "data")
+    (data / "config").mkdir()
+    (data / "config/2.json").write_text("{}")
+    whole = getattr(restoring, part)
+
+    async def broken(*given: Any) -> None:
+        await whole(*given)
+        raise JournalUnavailable("the network is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(restoring, part, broken)
+        assert main(["backup", str(data), address]) == 1
+    assert asyncio.run(_shards(address)) == []
+    assert asyncio.run(_documents(address)) == []
+    assert main(["backup", str(data), address]) == 0
+    assert asyncio.run(_documents(address)) == ["config/2.json"]
+
+
+async def _documents(address: str) -> list[str]:
+    store = open_store(address)
+    try:
+        return await store.names()
+    finally:
+        await store.close()
+
+
+def test_a_copy_to_a_server_in_use_changes_no_configuration(tmp_path: Path, address: str) -> None:
+    fill(address, a_story())
+    data = long_story().write(tmp_path / "data")
+    (data / "config").mkdir()
+    (data / "config/2.json").write_text("{}")
+    assert main(["backup", str(data), address]) == 2
+    assert asyncio.run(_documents(address)) == []
 
 
 def test_a_copy_whose_first_answer_is_lost_leaves_nothing(

@@ -1,8 +1,8 @@
 """Copies a journal from a file to a server: into PostgreSQL or NATS, where there is none yet.
 
-PostgreSQL takes all of it in one transaction. In NATS the shard is held by an owner of its own
-until the last message is there, so that no server begins with half of it; what fails on the way is
-taken back. Then everything is read again and compared.
+PostgreSQL takes all of it in one transaction. In NATS the shards are held by an owner of its own
+until the last message is there, so that no server begins with half of it. Everything is read again
+and compared before it counts; what fails on the way is taken back.
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ from __future__ import annotations
 import asyncio
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 
 from evenmatch.engine.records import Record, encode
 from evenmatch.errors import ConfigError, JournalCorrupt, JournalError
 from evenmatch.journals.base import AnswerLost, Entry, Segment, StoredSnapshot, format_of
-from evenmatch.journals.batches import StoredBatch, make_batch
+from evenmatch.journals.batches import BatchReader, StoredBatch, make_batch
 from evenmatch.journals.copying import OWNER, Say
 from evenmatch.journals.head import TTL_MAX, sealer
 from evenmatch.journals.nats import NatsHead, NatsJournal, decode_head, encode_head
@@ -27,7 +29,13 @@ from evenmatch.journals.nats_link import NatsLink, parse_address
 from evenmatch.journals.nats_snapshots import StoredDocument
 from evenmatch.journals.nats_state import Documents
 from evenmatch.journals.opening import open_on_server, open_store, without_password
-from evenmatch.journals.postgres import PostgresJournal, seal_of
+from evenmatch.journals.postgres import (
+    SLICE_BYTES,
+    SLICE_ROWS,
+    PostgresJournal,
+    Statements,
+    seal_of,
+)
 from evenmatch.journals.postgres_link import LOCK, Connection, PostgresLink
 from evenmatch.journals.reading import (
     entries,
@@ -37,7 +45,10 @@ from evenmatch.journals.reading import (
     shards_of,
     snapshots,
 )
+from evenmatch.journals.store import Store
 
+Told: TypeAlias = Callable[[str, int, int], None]
+"""Told what goes on, how much of it is done, and how much there is."""
 BATCH_RECORDS = 500
 BATCH_BYTES = 200_000
 """Records of one instant that are stored together, and the bytes from which no more are added."""
@@ -45,7 +56,7 @@ COPIED_AT_ONCE = 100
 """Batches on their way to PostgreSQL at a time."""
 TIMEOUT = 5.0
 WHOLE = 3_600.0
-"""Longest time that a copy into PostgreSQL may take, seconds."""
+"""Longest time that a copy into PostgreSQL may take, with its reading again, seconds."""
 UNFINISHED = "unfinished copy"
 FREE = 1e-3
 """Length of the lease of a shard that nobody holds, seconds."""
@@ -96,7 +107,7 @@ class FileShard:
 
 
 def bring_to_server(
-    path: Path, address: str, documents: dict[str, bytes], say: Callable[[str, int, int], None]
+    path: Path, address: str, documents: Mapping[str, bytes], say: Told
 ) -> dict[str, int]:
     """Copy a journal, and what lies beside it, to a server that has none.
 
@@ -115,21 +126,24 @@ def bring_to_server(
     """
 
     async def bring(shards: Sequence[FileShard]) -> None:
-        journal = open_on_server(address)
+        journal, store = open_on_server(address), open_store(address)
+        added: list[str] = []
         try:
+            if present := await journal.shards():
+                raise target_in_use_error(address, present)
+            # First, so that no server finds the journal without them.
+            await _put_documents(store, documents, added)
             if isinstance(journal, PostgresJournal):
-                await _fill_postgres(journal, shards, lambda *done: say("writing", *done))
+                await _fill_postgres(journal, shards, say)
             else:
-                await _fill_nats(journal, shards, lambda *done: say("writing", *done))
-            for shard in shards:
-                await _compare(journal, shard, lambda *done: say("comparing", *done))
+                await _fill_nats(journal, shards, say)
+        except BaseException:
+            with suppress(JournalError):
+                for name in added:
+                    await store.delete(name)
+            raise
         finally:
             await journal.close()
-        store = open_store(address)
-        try:
-            for name, body in documents.items():
-                await store.put(name, body)
-        finally:
             await store.close()
 
     with read_only(path) as connection:
@@ -138,24 +152,32 @@ def bring_to_server(
         return {each.shard: each.last_seq for each in shards}
 
 
-async def _compare(journal: PostgresJournal | NatsJournal, shard: FileShard, say: Say) -> None:
-    """Read everything again.
+async def _put_documents(store: Store, documents: Mapping[str, bytes], added: list[str]) -> None:
+    """Put what lies beside the journal; `added` gets the names of what was not there."""
+    for name, body in documents.items():
+        if await store.get(name) is None:
+            added.append(name)
+        await store.put(name, body)
+
+
+async def _compare(found: AsyncIterator[Entry], shard: FileShard, say: Told) -> None:
+    """Compare what is read again with what was to be written.
 
     Raises:
-        JournalCorrupt: It is not what was written.
+        JournalCorrupt: It is something else.
     """
     written, count = shard.entries(), 0
     total = shard.last_seq - shard.first_seq + 1
     if total:
-        async for entry in journal.read(shard.shard, shard.first_seq):
+        async for entry in found:
             if entry != next(written, None):
                 break
             count += 1
-            say(count, total)
+            say("comparing", count, total)
     if count != total:
         raise JournalCorrupt(
             f"record {shard.first_seq + count} of shard {shard.shard!r} is not what was written: "
-            "empty the target and copy it again"
+            "copy it again"
         )
 
 
@@ -167,7 +189,7 @@ def target_in_use_error(place: str, shards: Sequence[str]) -> ConfigError:
     )
 
 
-async def _fill_postgres(journal: PostgresJournal, shards: Sequence[FileShard], say: Say) -> None:
+async def _fill_postgres(journal: PostgresJournal, shards: Sequence[FileShard], say: Told) -> None:
     link = PostgresLink(journal.url, journal.schema, TIMEOUT)
 
     async def work(connection: Connection) -> None:
@@ -178,7 +200,11 @@ async def _fill_postgres(journal: PostgresJournal, shards: Sequence[FileShard], 
             if present := await journal.shards():
                 raise target_in_use_error(journal.url, present)
             for shard in shards:
-                await _fill_postgres_shard(connection, journal.schema, shard, say)
+                await _fill_postgres_shard(
+                    connection, journal.schema, shard, partial(say, "writing")
+                )
+            for shard in shards:
+                await _compare(_read_postgres(connection, journal.schema, shard), shard, say)
 
     try:
         await link.run(work, WHOLE)
@@ -212,14 +238,38 @@ async def _fill_postgres_shard(
     await copy("snapshots", [(name, *each[:2], seal(*each), each[2]) for each in states])
 
 
-async def _fill_nats(journal: NatsJournal, shards: Sequence[FileShard], say: Say) -> None:
+async def _read_postgres(
+    connection: Connection, schema: str, shard: FileShard
+) -> AsyncIterator[Entry]:
+    """Yield the records of a shard within the transaction that has written them."""
+    reader = BatchReader(shard.shard, shard.first_seq, shard.last_seq)
+    asked = Statements(schema).read
+    while reader.expected <= shard.last_seq:
+        limits = (shard.shard, reader.expected, shard.last_seq, SLICE_ROWS, SLICE_BYTES)
+        rows = await connection.fetch(asked, *limits)
+        if not rows:
+            reader.end()
+        for row in rows:
+            for entry in reader.open(StoredBatch(*row)):
+                yield entry
+
+
+async def _fill_nats(journal: NatsJournal, shards: Sequence[FileShard], say: Told) -> None:
     link = NatsLink(parse_address(journal.address), journal.name, TIMEOUT)
     begun: list[str] = []
     try:
         if present := await journal.shards():
             raise target_in_use_error(journal.address, present)
+        free = [
+            await _fill_nats_shard(link, journal.address, shard, begun, partial(say, "writing"))
+            for shard in shards
+        ]
         for shard in shards:
-            await _fill_nats_shard(link, journal.address, shard, begun, say)
+            await _compare(journal.read(shard.shard, shard.first_seq), shard, say)
+        for shard, (at, head) in zip(shards, free, strict=True):
+            subject, message = link.log_subject(shard.shard), encode_head(head, shard.shard, b"")
+            if await link.publish(subject, message, at) is None:
+                raise target_in_use_error(journal.address, [shard.shard])
     except BaseException:
         with suppress(JournalError):
             for name in begun:
@@ -232,7 +282,8 @@ async def _fill_nats(journal: NatsJournal, shards: Sequence[FileShard], say: Say
 
 async def _fill_nats_shard(
     link: NatsLink, address: str, shard: FileShard, begun: list[str], say: Say
-) -> None:
+) -> tuple[int, NatsHead]:
+    """Write a shard, which stays held; return its last message's sequence, and what frees it."""
     name, seal, documents = shard.shard, sealer(shard.shard), Documents(link)
     writer, subject = secrets.token_hex(8), link.log_subject(shard.shard)
     number = format_of(shard.segments)
@@ -281,9 +332,7 @@ async def _fill_nats_shard(
     await documents.change(name, "segments", list[Segment], lambda _: shard.segments)
     await link.publish(link.state_subject(name, "end"), b"%d" % shard.last_seq)
     end = (shard.last_seq, shard.last_wall)
-    free = NatsHead("lease", writer, OWNER, 2, FREE, 2, *end, format=number)
-    if await link.publish(subject, encode_head(free, name, b""), at) is None:
-        raise target_in_use_error(address, [name])
+    return at, NatsHead("lease", writer, OWNER, 2, FREE, 2, *end, format=number)
 
 
 async def _is_begun_by(link: NatsLink, shard: str, writer: str) -> bool:
