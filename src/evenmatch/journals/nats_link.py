@@ -37,6 +37,8 @@ FETCHED = 64
 """Messages asked for at a time."""
 HEADROOM = 16_384
 """Bytes of a message that are left for headers."""
+MESSAGE_LEAST = 2 * HEADROOM
+"""Least size of the largest message that a server and its streams must take, bytes."""
 REPLICAS = (1, 3, 5)
 
 _T = TypeVar("_T")
@@ -138,6 +140,7 @@ class NatsLink:
         self._address = address
         self._timeout = timeout
         self._is_read_only = is_read_only
+        self._message_most = 0
         self._opening = asyncio.Lock()
         self._connection: _Connection | None = None
         self._is_closed = False
@@ -152,8 +155,8 @@ class NatsLink:
 
     async def largest(self) -> int:
         """Return how many bytes a message may have."""
-        client = (await self._open()).client
-        return client.max_payload - HEADROOM
+        await self._open()
+        return self._message_most - HEADROOM
 
     async def publish(
         self, subject: str, data: bytes, expected: int | None = None, message_id: str = ""
@@ -359,11 +362,21 @@ class NatsLink:
         await self._make_streams(client)
 
     async def _make_streams(self, client: Client) -> None:
-        """Make the streams if they are missing; what an operator has changed stays."""
+        """Make the streams if they are missing; what an operator has changed stays.
+
+        Raises:
+            JournalUnavailable: A limit of theirs, or of the server, does not suit a journal.
+        """
+        most_bytes = [client.max_payload]
         for stream, most in self._streams:
             asked = await self._ask(client, f"STREAM.INFO.{stream}", {})
             if asked.get("error", {}).get("err_code") != NO_STREAM:
                 self._check(asked)
+                present = asked["config"]
+                if (size := present.get("max_msg_size", -1)) > 0:
+                    most_bytes.append(size)
+                if stream != self.notes and not self._is_read_only:
+                    self._check_limits(stream, present)
                 continue
             if self._is_read_only:
                 raise ConfigError(
@@ -387,6 +400,32 @@ class NatsLink:
             # Somebody else may have made it since we looked.
             if made.get("error", {}).get("err_code") != IN_USE:
                 self._check(made)
+        self._message_most = min(most_bytes)
+        if self._message_most < MESSAGE_LEAST and not self._is_read_only:
+            raise JournalUnavailable(
+                f"NATS at {self._address.shown} takes messages of {self._message_most:,} bytes at "
+                f"most, and a journal needs {MESSAGE_LEAST:,}: set max_payload of the server, or "
+                "max_msg_size of the stream, to that or more"
+            )
+
+    def _check_limits(self, stream: str, config: Mapping[str, Any]) -> None:
+        """Refuse a stream that deletes messages by itself.
+
+        Raises:
+            JournalUnavailable: It does.
+        """
+        always = ["max_age"] + (["max_msgs_per_subject"] if stream == self.log else [])
+        if config.get("discard", "old") == "old":
+            always += ["max_bytes", "max_msgs"]
+        wrong = [f"{name} = {config[name]}" for name in always if config.get(name, -1) > 0]
+        if config.get("retention", "limits") != "limits":
+            wrong.append(f"retention = {config['retention']}")
+        if wrong:
+            raise JournalUnavailable(
+                f"stream {stream} of NATS at {self._address.shown} deletes by itself what was "
+                f"acknowledged ({', '.join(wrong)}): take these limits away; a limit of its size "
+                "needs discard = new"
+            )
 
     async def _end_consumer(self, client: Client, stream: str, name: str | None) -> None:
         """Tell the server to forget a consumer, which it else keeps until it rests for long.

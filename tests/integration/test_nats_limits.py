@@ -1,0 +1,140 @@
+"""Servers and streams of NATS with limits: what fits is stored whole, what forgets is refused."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import nats
+import pytest
+
+from evenmatch.engine.records import Record
+from evenmatch.errors import JournalUnavailable
+from evenmatch.journals.nats import NatsJournal
+from evenmatch.model.inputs import Enqueue
+from evenmatch.testing.journals import sample_records
+from tests.journal_servers import WHY_NO_NATS, NatsServer, nats_program
+
+pytestmark = pytest.mark.xdist_group("nats")
+
+
+@pytest.fixture
+def name() -> str:
+    return f"limits-{os.urandom(8).hex()}"
+
+
+@contextmanager
+def limited(payload: int) -> Iterator[NatsServer]:
+    """Give a server with a limit of its own for messages."""
+    if nats_program() is None:
+        pytest.skip(WHY_NO_NATS)
+    server = NatsServer()
+    config = server.directory / "config"
+    config.write_text(f"{config.read_text()}\nmax_payload: {payload}\n")
+    try:
+        server.start()
+        yield server
+    finally:
+        server.close()
+
+
+async def change(server: NatsServer, stream: str, **limits: Any) -> None:
+    """Set limits of a stream, as an operator does."""
+    client = await nats.connect(server.url)
+    config = (await client.jetstream().stream_info(stream)).config
+    for limit, value in limits.items():
+        setattr(config, limit, value)
+    await client.jetstream().update_stream(config)
+    await client.close()
+
+
+async def made(server: NatsServer, name: str) -> None:
+    """Make the streams of a journal."""
+    journal = NatsJournal(server.url, name=name)
+    assert await journal.shards() == []
+    await journal.close()
+
+
+async def keeps_large_batches(server: NatsServer, name: str) -> None:
+    """Store what is large, and read it again."""
+    journal = NatsJournal(server.url, name=name)
+    epoch = await journal.lease("main", "one", 60.0)
+    large = [Record(1, Enqueue(0.0, (), key=os.urandom(300_000).hex()), ())]
+    await journal.append("main", "one", epoch, 1, large)
+    state = os.urandom(300_000)
+    await journal.snapshot("main", 1, state)
+    await journal.close()
+    journal = NatsJournal(server.url, name=name)
+    assert [entry.record async for entry in journal.read("main", 1)] == large
+    snapshot = await journal.latest_snapshot("main")
+    assert snapshot is not None
+    assert snapshot.state == state
+    await journal.close()
+
+
+@pytest.mark.parametrize("payload", [8_192, 16_384])
+def test_server_that_takes_no_message_of_ours_is_refused(payload: int, name: str) -> None:
+    async def main(server: NatsServer) -> None:
+        journal = NatsJournal(server.url, name=name)
+        with pytest.raises(JournalUnavailable, match="max_payload"):
+            await journal.lease("main", "one", 60.0)
+        await journal.close()
+
+    with limited(payload) as server:
+        asyncio.run(main(server))
+
+
+def test_large_batches_fit_a_server_with_small_messages(name: str) -> None:
+    with limited(65_536) as server:
+        asyncio.run(keeps_large_batches(server, name))
+
+
+def test_large_batches_fit_streams_with_small_messages(nats_server: NatsServer, name: str) -> None:
+    async def main() -> None:
+        await made(nats_server, name)
+        for stream in (f"{name}-log", f"{name}-state"):
+            await change(nats_server, stream, max_msg_size=100_000)
+        await keeps_large_batches(nats_server, name)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("part", "limits", "named"),
+    [
+        ("log", {"max_bytes": 200_000}, "max_bytes"),
+        ("log", {"max_msgs": 100}, "max_msgs"),
+        ("log", {"max_msgs_per_subject": 100}, "max_msgs_per_subject"),
+        ("log", {"max_age": 3_600.0}, "max_age"),
+        ("state", {"max_age": 3_600.0}, "max_age"),
+    ],
+)
+def test_stream_that_forgets_is_refused(
+    nats_server: NatsServer, name: str, part: str, limits: dict[str, Any], named: str
+) -> None:
+    async def main() -> None:
+        await made(nats_server, name)
+        await change(nats_server, f"{name}-{part}", **limits)
+        journal = NatsJournal(nats_server.url, name=name)
+        with pytest.raises(JournalUnavailable, match=f"{name}-{part}.*{named}"):
+            await journal.lease("main", "one", 60.0)
+        await journal.close()
+        # What it still has can be read.
+        reader = NatsJournal(nats_server.url, name=name, is_read_only=True)
+        assert await reader.shards() == []
+        await reader.close()
+
+    asyncio.run(main())
+
+
+def test_stream_that_refuses_when_it_is_full_is_taken(nats_server: NatsServer, name: str) -> None:
+    async def main() -> None:
+        await made(nats_server, name)
+        await change(nats_server, f"{name}-log", max_bytes=10_000_000, discard="new")
+        journal = NatsJournal(nats_server.url, name=name)
+        epoch = await journal.lease("main", "one", 60.0)
+        assert await journal.append("main", "one", epoch, 1, sample_records(1, 1)) == 1
+        await journal.close()
+
+    asyncio.run(main())
