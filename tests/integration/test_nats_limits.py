@@ -9,11 +9,14 @@ from typing import Any
 import nats
 import pytest
 
-from evenmatch.engine.records import Record
-from evenmatch.errors import JournalUnavailable
+from evenmatch.engine.records import FORMAT, Record
+from evenmatch.errors import JournalCorrupt, JournalUnavailable
+from evenmatch.journals.base import Segment
 from evenmatch.journals.nats import NatsJournal
+from evenmatch.journals.nats_state import Documents
 from evenmatch.model.inputs import Enqueue
 from evenmatch.testing.journals import sample_records
+from tests.integration.test_nats_parts import parts
 from tests.journal_servers import WHY_NO_NATS, NatsServer, nats_program
 
 pytestmark = pytest.mark.xdist_group("nats")
@@ -136,5 +139,66 @@ def test_stream_that_refuses_when_it_is_full_is_taken(nats_server: NatsServer, n
         epoch = await journal.lease("main", "one", 60.0)
         assert await journal.append("main", "one", epoch, 1, sample_records(1, 1)) == 1
         await journal.close()
+
+    asyncio.run(main())
+
+
+POLICIES = {f"queue-{number}": os.urandom(60_000).hex() for number in range(10)}
+
+
+def segment(first_seq: int) -> Segment:
+    return Segment(first_seq, FORMAT, "1.0", POLICIES, 0.0)
+
+
+def test_starts_that_fit_no_message_are_all_noted(nats_server: NatsServer, name: str) -> None:
+    async def main() -> None:
+        journal = NatsJournal(nats_server.url, name=name)
+        for first_seq in (1, 2, 3):
+            await journal.begin("main", segment(first_seq))
+        await journal.close()
+        journal = NatsJournal(nats_server.url, name=name)
+        assert await journal.segments("main") == [segment(first_seq) for first_seq in (1, 2, 3)]
+        # Only the parts of the newest list stay; of one that fits a message there are none.
+        assert len(await parts(journal)) == 1
+        kept = [Segment(1, FORMAT, "1.0", {}, 0.0)]
+        await journal._documents.change("main", "segments", list[Segment], lambda _: kept)
+        assert await journal.segments("main") == kept
+        assert await parts(journal) == set()
+        await journal.close()
+
+    asyncio.run(main())
+
+
+def test_list_whose_parts_are_lost_is_damaged(nats_server: NatsServer, name: str) -> None:
+    async def main() -> None:
+        journal = NatsJournal(nats_server.url, name=name)
+        await journal.begin("main", segment(1))
+        await journal._link.purge(f"{name}-state", journal._link.state_subject("main", "part", ">"))
+        with pytest.raises(JournalCorrupt, match="list of segments"):
+            await journal.segments("main")
+        await journal.close()
+
+    asyncio.run(main())
+
+
+def test_list_that_is_replaced_while_it_is_read_is_read_again(
+    nats_server: NatsServer, name: str
+) -> None:
+    async def main() -> None:
+        journal = NatsJournal(nats_server.url, name=name)
+        writer = NatsJournal(nats_server.url, name=name)
+        await writer.begin("main", segment(1))
+        get_parts = Documents.get_parts
+
+        async def late(self: Documents, shard: str, parts: str) -> bytes | None:
+            patch.undo()
+            await writer.begin("main", segment(2))
+            return await get_parts(self, shard, parts)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Documents, "get_parts", late)
+            assert await journal.segments("main") == [segment(1), segment(2)]
+        await journal.close()
+        await writer.close()
 
     asyncio.run(main())

@@ -20,6 +20,9 @@ ATTEMPTS = 5
 WITNESS_EVERY = 1.0
 """Seconds between two messages of the witness."""
 
+PARTED = "list-"
+"""Begins the use of a list's parts; its name and the revision before it follow."""
+
 _Item = TypeVar("_Item")
 
 
@@ -86,6 +89,8 @@ class Documents:
 
     def __init__(self, link: NatsLink) -> None:
         self._link = link
+        # Subjects of lists that were seen in parts, which the next one may not need.
+        self._parted: set[str] = set()
 
     async def get(self, shard: str, name: str, kind: type[list[_Item]]) -> list[_Item]:
         """Return a list, empty if it was never stored.
@@ -110,11 +115,26 @@ class Documents:
         raise changed_by_others(shard, name)
 
     async def replace(self, shard: str, name: str, at: int, items: list[_Item]) -> bool:
-        """Store a list in the place of the one with a revision; return whether that stood there."""
+        """Store a list in the place of the one with a revision; return whether that stood there.
+
+        One that is too large for a message goes to parts first, whose name says which revision it
+        was to follow. Whoever stores a list deletes the parts of those before it.
+        """
         subject = self._link.state_subject(shard, name)
-        body = msgspec.json.encode(items)
-        data = b"%08x\n%b" % (crc32(body, crc32(subject.encode())), body)
-        return await self._link.publish(subject, data, at) is not None
+        body, parts = msgspec.json.encode(items), ""
+        line = b"%08x" % crc32(body, crc32(subject.encode()))
+        if len(body) > await self._link.largest():
+            parts = await self.put_parts(shard, body, f"{PARTED}{name}{at}")
+            line, body = b"%b %b" % (line, parts.encode()), b""
+        stored = await self._link.publish(subject, b"%b\n%b" % (line, body), at)
+        if stored is None:
+            await self.discard_parts(shard, parts)
+        elif parts or subject in self._parted:
+            # What is left over is deleted next time.
+            with suppress(JournalError):
+                for gone in await self.unused(shard, f"{PARTED}{name}", at, ()):
+                    await self.delete_parts(shard, gone)
+        return stored is not None
 
     async def put_parts(self, shard: str, body: bytes, use: str = "") -> str:
         """Store bytes of any length; return the name under which they are found.
@@ -171,17 +191,24 @@ class Documents:
         Raises:
             JournalCorrupt: It is damaged.
         """
-        subject = self._link.state_subject(shard, name)
-        message = await self._link.last_message(self._link.state, subject)
-        if message is None:
-            return 0, []
-        line, _, body = message.data.partition(b"\n")
-        if line != b"%08x" % crc32(body, crc32(subject.encode())):
-            raise JournalCorrupt(
-                f"the list of {name} of shard {shard!r} fails its checksum: keep the streams for "
-                "inspection and restore a copy"
-            )
-        return message.seq, msgspec.json.decode(body, type=kind)
+        subject, seen = self._link.state_subject(shard, name), 0
+        while True:
+            message = await self._link.last_message(self._link.state, subject)
+            if message is None:
+                return 0, []
+            line, _, body = message.data.partition(b"\n")
+            if parts := line[9:].decode(errors="replace"):
+                self._parted.add(subject)
+                body = await self.get_parts(shard, parts) or b""
+            if line[:8] == b"%08x" % crc32(body, crc32(subject.encode())):
+                return message.seq, msgspec.json.decode(body, type=kind)
+            # Its parts may have gone when another one took its place.
+            if message.seq == seen:
+                raise JournalCorrupt(
+                    f"the list of {name} of shard {shard!r} fails its checksum: keep the streams "
+                    "for inspection and restore a copy"
+                )
+            seen = message.seq
 
 
 def _whole_number(message: NatsMessage | None) -> int:
