@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from evenmatch.cli.progress import progress
 from evenmatch.errors import ConfigError
-from evenmatch.journals.backup import BackupContents, Say, back_up, check_backup
+from evenmatch.journals.backup import BackupContents, Say, back_up, check_backup, folder_of
 from evenmatch.journals.copying import is_address
 from evenmatch.journals.opening import check_address, is_shared, without_password
 from evenmatch.server.runtime.process_setup import keep_files_private
@@ -83,9 +83,15 @@ def _bring(data: str, address: str) -> None:
         f"{without_password(address)} holds {_records(shards)}; every record was read there again."
     )
     if copied.keyed is True:
+        keys_in = folder_of(data)
+        how = (
+            "make new ones with evenmatch keys add NAME --journal ADDRESS"
+            if keys_in is None
+            else f"evenmatch keys copy --data {keys_in} --journal ADDRESS"
+        )
         print(
-            f"The keys stayed behind; without --data the server needs them at the address, too: "
-            f"evenmatch keys copy --data {data} --journal ADDRESS"
+            f"The keys stayed behind; without --data the server needs some at the address, too: "
+            f"{how}"
         )
 
 

@@ -212,4 +212,6 @@ def check_path(place: str) -> None:
     if is_address(place):
         check_address(place)
     elif not Path(place).exists():
-        raise ConfigError(f"there is nothing at {place}: name the data directory of a server")
+        raise ConfigError(
+            f"there is nothing at {without_password(place)}: name the data directory of a server"
+        )

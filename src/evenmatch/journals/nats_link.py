@@ -21,6 +21,7 @@ import msgspec
 
 from evenmatch.errors import ConfigError, JournalUnavailable, MatchmakingError, NotSupported
 from evenmatch.journals.base import AnswerLost
+from evenmatch.journals.opening import without_password
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -80,7 +81,7 @@ def parse_address(address: str) -> NatsAddress:
     if not all(names) or wrong or replicas not in map(str, REPLICAS):
         raise ConfigError(
             "a journal in NATS is nats://HOST:PORT[,HOST:PORT...] and, behind a question mark, "
-            f"replicas=1, 3 or 5, got 'nats://{hosts}{'?' if query else ''}{query}'"
+            f"replicas=1, 3 or 5, got {without_password(address)!r}"
         )
     return NatsAddress(tuple(f"nats://{user}{at}{each}" for each in names), hosts, int(replicas))
 

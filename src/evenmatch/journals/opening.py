@@ -140,11 +140,12 @@ def check_address(address: str) -> None:
     Raises:
         ConfigError: It is none.
     """
-    scheme, colon, rest = address.partition(":")
+    scheme, _, rest = address.partition(":")
     if scheme in ("postgresql", "postgres", "nats"):
         is_one = rest.startswith("//") and len(rest) > 2
     else:
-        is_one = scheme == "sqlite" and bool(colon and rest)
+        # Two slashes would begin a host, which a file has not.
+        is_one = scheme == "sqlite" and bool(rest) and not rest.startswith("//")
     if not is_one:
         raise ConfigError(f"a journal is {FORMS}, got {without_password(address)!r}")
     if scheme != "sqlite":
@@ -216,8 +217,20 @@ def without_password(address: str) -> str:
     >>> without_password("postgresql://evenmatch:secret@db/games")
     'postgresql://db/games'
     """
-    scheme, slashes, rest = address.partition("://")
-    return scheme + slashes + rest.rpartition("@")[2] if slashes else address
+    scheme, colon, rest = address.partition(":")
+    if scheme == "sqlite" or not colon:
+        return address
+    # An address with a slip may lack the slashes.
+    start = f"{scheme}:{'//' if rest.startswith('//') else ''}"
+    rest = address.removeprefix(start)
+    place, mark, query = rest.partition("?")
+    if "=" not in query:
+        return start + rest.rpartition("@")[2]
+    if "@" in query and "@" not in place:
+        # A value, or the rest of a password that holds a question mark: nobody can say.
+        return f"{start}..."
+    hidden = re.sub("((?:^|&)[a-z]*password=)[^&#]*", r"\1...", query)
+    return f"{start}{place.rpartition('@')[2]}{mark}{hidden}"
 
 
 def name_of(game: str) -> str:

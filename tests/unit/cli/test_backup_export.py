@@ -15,10 +15,13 @@ import msgspec
 import pytest
 
 import evenmatch
+import evenmatch.cli.backup
 from evenmatch.cli.main import main
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.snapshot import encode_snapshot, take
+from evenmatch.journals import restoring
+from evenmatch.journals.backup import BackupContents
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.lab.export.anonymise import Disguise
 from evenmatch.model.inputs import Advance, Assign, Cancel, Configure, Enqueue, Input
@@ -399,6 +402,29 @@ def test_backup_is_made_and_checked(
     (out / "journal.db").write_bytes(body)
     assert main(["backup", "--check", str(out)]) == 1
     assert "is not what was written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("source", "advice"),
+    [
+        ("postgresql://me:secret@db/games", "evenmatch keys add NAME --journal ADDRESS"),
+        ("sqlite:{}/journal.db", "evenmatch keys copy --data {} --journal ADDRESS"),
+    ],
+)
+def test_keys_that_stay_behind_are_told_without_a_password(
+    source: str,
+    advice: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    contents = BackupContents("journal.db", 1, "", {"s0": 3}, keyed=True)
+    monkeypatch.setattr(evenmatch.cli.backup, "back_up", lambda *_: contents)
+    monkeypatch.setattr(restoring, "bring_to_server", lambda *_: contents.shards)
+    assert main(["backup", source.format(tmp_path), "nats://db"]) == 0
+    out = capsys.readouterr().out
+    assert advice.format(tmp_path) in out
+    assert "secret" not in out
 
 
 def test_backup_needs_two_directories(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from evenmatch.errors import ConfigError, NotSupported
+from evenmatch.journals.copying import check_path
 from evenmatch.journals.nats import NatsJournal
 from evenmatch.journals.nats_link import parse_address
 from evenmatch.journals.opening import check_address, name_of, open_journal, without_password
@@ -97,9 +98,38 @@ def test_schema_that_would_need_quotes_is_refused(schema: str) -> None:
         PostgresJournal("postgresql://db/games", schema=schema)
 
 
-def test_password_is_never_shown() -> None:
-    assert without_password("nats://a:secret@one:4222,two:4222") == "nats://one:4222,two:4222"
-    assert without_password("sqlite:a@b") == "sqlite:a@b"
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("nats://a:secret@one:4222,two:4222", "nats://one:4222,two:4222"),
+        ("postgresql://a:secret@db/games?sslmode=require", "postgresql://db/games?sslmode=require"),
+        ("postgresql://db/games?user=a&password=secret", "postgresql://db/games?user=a&password=..."),
+        ("postgresql://db/games?sslpassword=secret&user=a",
+         "postgresql://db/games?sslpassword=...&user=a"),
+        ("postgresql://db/games?user=a&password=my@secret", "postgresql://..."),
+        ("postgresql:/a:secret@db/games", "postgresql:db/games"),
+        ("postgresql//a:secret@db/games", "postgresql//a:db/games"),
+        ("postgres://a:se?secret@db/games", "postgres://db/games"),
+        ("sqlite:a@b", "sqlite:a@b"),
+        ("data@home", "data@home"),
+    ],
+)  # fmt: skip
+def test_password_is_never_shown(address: str, shown: str) -> None:
+    assert without_password(address) == shown
+
+
+@pytest.mark.parametrize("address", ["postgresql:/a:secret@db/g", "postgress://a:secret@db/g"])
+def test_address_with_a_slip_is_refused_without_its_password(address: str) -> None:
+    for check in (check_path, check_address):
+        with pytest.raises(ConfigError) as refused:
+            check(address)
+        assert "secret" not in str(refused.value)
+
+
+def test_sqlite_has_a_path_and_no_host() -> None:
+    for address in ("sqlite:///tmp/journal.db", "sqlite://journal.db"):
+        with pytest.raises(ConfigError, match="sqlite:PATH, got"):
+            check_address(address)
 
 
 @pytest.mark.parametrize(
