@@ -84,6 +84,8 @@ def kept_entries(connection: sqlite3.Connection, shard: str, last: int) -> Itera
 
 SLICE = 2_000
 """Records read at a time: a long transaction would keep the server's log from being emptied."""
+SLICE_BYTES = 8 * 2**20
+"""Bytes from which no more records are read at a time: those with arrays of creates are large."""
 
 
 def entries(connection: sqlite3.Connection, shard: str, first: int, last: int) -> Iterator[Entry]:
@@ -95,16 +97,31 @@ def entries(connection: sqlite3.Connection, shard: str, first: int, last: int) -
     """
     opener = EntryReader(shard, first, last)
     while first <= last:
-        rows = connection.execute(
-            "SELECT seq, wall, crc, body FROM records WHERE shard = ? AND seq BETWEEN ? AND ?"
-            " ORDER BY seq LIMIT ?",
-            (shard, first, last, SLICE),
-        ).fetchall()
+        rows = _slice(connection, shard, first, last)
         if not rows or rows[0][0] != first:
             raise _gone(connection, shard, first, last)
         for seq, wall, crc, body in rows:
             yield opener.open(seq, wall, crc, body)
         first += len(rows)
+
+
+def _slice(
+    connection: sqlite3.Connection, shard: str, first: int, last: int
+) -> list[tuple[int, float, int, bytes]]:
+    """Return the next rows, as many as may be in memory at once and at least one."""
+    rows, size = [], 0
+    cursor = connection.execute(
+        "SELECT seq, wall, crc, body, length(body) FROM records"
+        " WHERE shard = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?",
+        (shard, first, last, SLICE),
+    )
+    with closing(cursor):  # ends the transaction
+        for *row, length in cursor:
+            rows.append(tuple(row))
+            size += length or 0  # damage may have taken the body
+            if size >= SLICE_BYTES:
+                break
+    return rows
 
 
 def _gone(connection: sqlite3.Connection, shard: str, first: int, last: int) -> JournalError:

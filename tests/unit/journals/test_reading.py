@@ -1,16 +1,19 @@
 """A journal that somebody else reads: damage is told from what the server deleted meanwhile."""
 
 import sqlite3
+import tracemalloc
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from evenmatch.engine.records import Record
 from evenmatch.errors import JournalCorrupt, JournalUnavailable
 from evenmatch.journals import reading
 from evenmatch.journals.reading import entries, read_only
 from evenmatch.journals.sqlite import FILE_NAME
+from evenmatch.model.inputs import Enqueue
 from evenmatch.testing.journals import sample_records
 from tests.unit.lab.journals import Played
 
@@ -59,3 +62,21 @@ def test_a_record_that_is_missing_behind_others_is_damage(condition: str, tmp_pa
     path = ten_records(tmp_path)
     with pytest.raises(JournalCorrupt, match=r"record \d of shard 's0' is missing"):
         read(path, lambda: delete(path, condition))
+
+
+def test_few_large_records_are_in_memory_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "SLICE", 2_000)
+    world = Played()
+    world.records += [Record(n, Enqueue(0.0, (), key="k" * 2**20), ()) for n in range(1, 61)]
+    path = world.write(tmp_path) / FILE_NAME
+    world.records.clear()
+    with read_only(path) as connection:
+        tracemalloc.start()
+        try:
+            assert sum(1 for _ in entries(connection, "s0", 1, 60)) == 60
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert most < 30 * 2**20
