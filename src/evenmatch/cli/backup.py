@@ -15,6 +15,12 @@ from evenmatch.journals.opening import check_address, is_shared, without_passwor
 from evenmatch.server.runtime.process_setup import keep_files_private
 
 STEPS = 100
+CHECK_PASSES = 2
+"""Reading and checking."""
+COPY_PASSES = 3
+"""Those, after copying."""
+MOVE_PASSES = 5
+"""Those, before writing and comparing."""
 
 
 def backup(
@@ -48,7 +54,7 @@ def backup(
     if check is not None:
         if data is not None:
             raise ConfigError("give either --check or DATA and OUT, not both")
-        with _told("Checking") as say:
+        with _told("Checking", CHECK_PASSES) as say:
             copied = check_backup(check, say)
         print(f"{check} is what was written: {_contents(copied)}.")
         return
@@ -60,7 +66,7 @@ def backup(
     if is_address(out):
         _bring(data, out)
         return
-    with _told("Backing up") as say:
+    with _told("Backing up", COPY_PASSES) as say:
         copied = back_up(data, Path(out), say)
     print(f"{out} holds {_contents(copied)}; every checksum was read.")
 
@@ -74,7 +80,7 @@ def _bring(data: str, address: str) -> None:
         raise ConfigError(
             "to copy a journal to a file, name a directory instead of a sqlite: address"
         )
-    with TemporaryDirectory(prefix="evenmatch-") as folder, _told("Copying") as say:
+    with TemporaryDirectory(prefix="evenmatch-") as folder, _told("Copying", MOVE_PASSES) as say:
         out = Path(folder) / "copy"
         copied = back_up(data, out, say)
         beside = {name: (out / name).read_bytes() for name in copied.beside}
@@ -108,10 +114,10 @@ def _records(shards: Mapping[str, int]) -> str:
 
 
 @contextmanager
-def _told(what: str) -> Iterator[Say]:
-    """Show a bar over the passes of the work: copying, checking and reading."""
+def _told(what: str, passes_in_all: int) -> Iterator[Say]:
+    """Show a bar over the passes of the work."""
     passes: dict[str, int] = {}
-    with progress(what, 3 * STEPS) as step:
+    with progress(what, passes_in_all * STEPS) as step:
 
         def say(what: str, done: int, total: int) -> None:
             share = STEPS * done // max(1, total)

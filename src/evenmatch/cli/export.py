@@ -104,8 +104,7 @@ def export(
 
 def _read(data: str, shard: str | None) -> Trace:
     with (
-        _told("Copying the journal") as copied,
-        as_path(data, copied) as path,
+        as_path(data, lambda: _told("Copying the journal")) as path,
         _told("Reading the journal") as say,
     ):
         return read_trace(path, shard, say)

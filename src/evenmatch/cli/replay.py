@@ -94,7 +94,7 @@ def replay(
     if queue is not None and policy is None:
         raise ConfigError("--queue says which queue gets the other policy: give --policy, too")
     check_path(journal)
-    with _told("Copying the journal") as say, as_path(journal, say) as path:
+    with as_path(journal, lambda: _told("Copying the journal")) as path:
         shards = _shards_to_read(path, shard, match or ticket)
         if any(name is not None for name in stories.values()):
             return _tell(path, shards, stories, is_json=json)

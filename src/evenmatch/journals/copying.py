@@ -11,7 +11,7 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
@@ -65,12 +65,12 @@ def is_address(place: str) -> bool:
 
 
 @contextmanager
-def as_path(place: str, say: Say) -> Iterator[Path]:
+def as_path(place: str, told: Callable[[], AbstractContextManager[Say]]) -> Iterator[Path]:
     """Yield the data directory or file that a place names; for a journal on a server, a copy.
 
     Args:
         place: A data directory, the journal in it, or the address of a journal.
-        say: Told of the progress of a copy.
+        told: Shows the progress of a copy while it is made.
 
     Raises:
         ConfigError: The address names no journal.
@@ -84,7 +84,8 @@ def as_path(place: str, say: Say) -> Iterator[Path]:
     else:
         with TemporaryDirectory(prefix="evenmatch-") as folder:
             path = Path(folder) / FILE_NAME
-            copy_to_file(place, path, say)
+            with told() as say:
+                copy_to_file(place, path, say)
             yield path
 
 

@@ -7,7 +7,8 @@ import json
 import os
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -20,8 +21,8 @@ from evenmatch.cli.main import main
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.state.snapshot import encode_snapshot, take
-from evenmatch.journals import restoring
-from evenmatch.journals.backup import BackupContents
+from evenmatch.journals import copying, restoring
+from evenmatch.journals.backup import BackupContents, Say
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.lab.export.anonymise import Disguise
 from evenmatch.model.inputs import Advance, Assign, Cancel, Configure, Enqueue, Input
@@ -425,6 +426,67 @@ def test_keys_that_stay_behind_are_told_without_a_password(
     out = capsys.readouterr().out
     assert advice.format(tmp_path) in out
     assert "secret" not in out
+
+
+class Bars:
+    """Takes the place of the progress bars; no two may be shown at once."""
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+        self.steps = self.total = 0
+        self._is_shown = False
+
+    @contextmanager
+    def __call__(self, what: str, total: int) -> Iterator[Callable[[], None]]:
+        assert not self._is_shown
+        self.shown.append(what)
+        self.steps, self.total, self._is_shown = 0, total, True
+        yield self._step
+        self._is_shown = False
+
+    def _step(self) -> None:
+        self.steps += 1
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [(["replay"], "Deciding again"), (["export", "--out", "out.csv"], "Reading the journal")],
+)
+@pytest.mark.parametrize("is_copied", [False, True])
+def test_bars_show_what_goes_on(
+    data: Path,
+    tmp_path: Path,
+    command: list[str],
+    shown: str,
+    is_copied: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def copy(address: str, path: Path, say: object) -> None:
+        path.write_bytes((data / "journal.db").read_bytes())
+
+    bars = Bars()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(copying, "copy_to_file", copy)
+    monkeypatch.setattr(f"evenmatch.cli.{command[0]}.progress", bars)
+    source = "postgresql://db/games" if is_copied else str(data)
+    main([command[0], source, *command[1:]])
+    assert bars.shown == [*(["Copying the journal"] if is_copied else []), shown]
+
+
+def test_bar_of_a_move_ends_when_all_is_compared(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bring(path: Path, address: str, beside: object, say: Say) -> dict[str, int]:
+        for what in ("copying", "checking", "reading", "writing", "comparing"):
+            assert bars.steps < bars.total
+            say(what, 1, 1)
+        return {"s0": 9}
+
+    bars = Bars()
+    monkeypatch.setattr(evenmatch.cli.backup, "progress", bars)
+    monkeypatch.setattr(restoring, "bring_to_server", bring)
+    assert main(["backup", str(data), "nats://db"]) == 0
+    assert bars.steps == bars.total
 
 
 def test_backup_needs_two_directories(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
