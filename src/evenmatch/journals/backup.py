@@ -23,7 +23,7 @@ import msgspec
 
 from evenmatch.errors import ConfigError, JournalCorrupt
 from evenmatch.journals.copying import copy_to_file, is_address
-from evenmatch.journals.head import is_intact, missing_record_error, sealer
+from evenmatch.journals.head import JournalHead, is_intact, missing_record_error, sealer
 from evenmatch.journals.opening import (
     check_address,
     folder_beside,
@@ -32,8 +32,13 @@ from evenmatch.journals.opening import (
     without_password,
 )
 from evenmatch.journals.reading import first_of, journal_of, kept_entries, read_only, shards_of
-from evenmatch.journals.sqlite import FILE_NAME
-from evenmatch.journals.sqlite_file import make_directory, translate_errors
+from evenmatch.journals.sqlite import FILE_NAME, head_of, lost_head_error, put_head
+from evenmatch.journals.sqlite_file import (
+    forgive_text,
+    make_directory,
+    transaction,
+    translate_errors,
+)
 
 MANIFEST = "backup.json"
 PART = FILE_NAME + ".part"
@@ -196,7 +201,7 @@ def _copy(source: Path, part: Path, say: Say) -> None:
     with (
         read_only(source) as connection,
         translate_errors(part),
-        closing(sqlite3.connect(part)) as target,
+        closing(sqlite3.connect(part, isolation_level=None)) as target,
     ):
         # One transaction for all pages: without it, each commit of the server would begin the
         # copy anew, and under load it would never end.
@@ -207,6 +212,11 @@ def _copy(source: Path, part: Path, say: Say) -> None:
         )
         # A copy needs no log of its own: it is one file, and nobody writes to it.
         target.execute("PRAGMA journal_mode = DELETE")
+        forgive_text(target)
+        with transaction(target):
+            for shard, head in _heads(target).items():
+                # Its owner goes on with the original.
+                put_head(target, shard, msgspec.structs.replace(head, expires=0.0))
     with part.open("rb") as file:
         os.fsync(file.fileno())
 
@@ -255,6 +265,28 @@ def _fetch_beside(address: str, out: Path, say: Say) -> tuple[dict[str, str], bo
     return digests, has_keys
 
 
+def _heads(connection: sqlite3.Connection) -> dict[str, JournalHead]:
+    """Return the heads of all shards.
+
+    Raises:
+        JournalCorrupt: One is damaged, or missing where there are records.
+    """
+    names, shard = list(shards_of(connection)), ""
+    # From name to name, not over all records.
+    following = "SELECT min(shard) FROM records WHERE shard > ?"
+    heads: dict[str, JournalHead] = {}
+    while True:
+        for name in names:
+            head = head_of(connection, name)
+            if head is None:
+                raise lost_head_error(name)
+            heads[name] = head
+        shard = connection.execute(following, (shard,)).fetchone()[0]
+        if shard is None:
+            return heads
+        names = [shard]
+
+
 def _judge(path: Path, say: Say) -> dict[str, int]:
     """Return the last record by shard of a journal that is whole.
 
@@ -265,7 +297,7 @@ def _judge(path: Path, say: Say) -> dict[str, int]:
         found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
         if found != "ok":
             raise JournalCorrupt(f"{path} is damaged ({found}): restore another copy")
-        shards = shards_of(connection)
+        shards = {shard: head.last_seq for shard, head in _heads(connection).items()}
         for shard, last in shards.items():
             _judge_shard(connection, shard, last, say)
     return shards

@@ -13,7 +13,7 @@ from evenmatch.errors import ConfigError, JournalError, JournalUnavailable
 from evenmatch.journals.base import Entry, Segment
 from evenmatch.journals.head import EntryReader, is_intact, missing_record_error, sealer
 from evenmatch.journals.sqlite import FILE_NAME
-from evenmatch.journals.sqlite_file import examine, translate_errors
+from evenmatch.journals.sqlite_file import examine, forgive_text, translate_errors
 
 
 def journal_of(data: Path) -> Path:
@@ -36,8 +36,7 @@ def read_only(path: Path) -> Iterator[sqlite3.Connection]:
     with translate_errors(path):
         uri = f"{path.resolve().as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
-            # Damaged text must reach the checksum instead of stopping in the decoder.
-            connection.text_factory = lambda text: text.decode(errors="replace")
+            forgive_text(connection)
             yield connection
 
 

@@ -144,7 +144,7 @@ class SqliteJournal:
         def work(connection: sqlite3.Connection) -> int:
             self._in_place.check()
             with transaction(connection):
-                present = _head(connection, shard)
+                present = head_of(connection, shard)
                 head = grant_lease(present, shard, owner=owner, ttl=ttl, now=float(self.wall()))
                 put_head(connection, shard, head)
             return head.epoch
@@ -175,7 +175,7 @@ class SqliteJournal:
             wall = float(self.wall())
             rows = record_rows(shard, wall, batch)
             with transaction(connection):
-                present = _head(connection, shard)
+                present = head_of(connection, shard)
                 head = check_append(
                     present, shard, holder=holder, first_seq=first_seq, records=batch
                 )
@@ -208,7 +208,7 @@ class SqliteJournal:
 
         def work(connection: sqlite3.Connection) -> None:
             with transaction(connection):
-                check_snapshot(_head(connection, shard), shard, seq)
+                check_snapshot(head_of(connection, shard), shard, seq)
                 put_row(connection, table="snapshots", row=row)
                 connection.execute(
                     "DELETE FROM snapshots WHERE shard = ?1 AND seq NOT IN"
@@ -289,8 +289,12 @@ def put_row(
     )
 
 
-def _head(connection: sqlite3.Connection, shard: str) -> JournalHead | None:
-    """Return the head of a shard, None if it never had an owner."""
+def head_of(connection: sqlite3.Connection, shard: str) -> JournalHead | None:
+    """Return the head of a shard, None if it never had an owner.
+
+    Raises:
+        JournalCorrupt: It is damaged, or missing before records.
+    """
     row = connection.execute(
         "SELECT owner, epoch, expires, last_seq, last_wall, crc FROM heads WHERE shard = ?",
         (shard,),
@@ -300,7 +304,12 @@ def _head(connection: sqlite3.Connection, shard: str) -> JournalHead | None:
             return None
     elif _seal_head(shard, row[:5]) == row[5]:
         return JournalHead(*row[:5])
-    raise JournalCorrupt(
+    raise lost_head_error(shard)
+
+
+def lost_head_error(shard: str) -> JournalCorrupt:
+    """Return the error for a head that is damaged or missing."""
+    return JournalCorrupt(
         f"the head of shard {shard!r} is lost or damaged: keep the file for inspection and "
         "restore a copy"
     )
@@ -333,7 +342,7 @@ def _end(connection: sqlite3.Connection, shard: str) -> tuple[int, float]:
     """Return the last sequence and its wall time; the head and the last row must agree on it."""
     # Without one snapshot for both, a batch committed in between would look like damage.
     with transaction(connection, "DEFERRED"):
-        head, last_row = _head(connection, shard), _last_row(connection, shard)
+        head, last_row = head_of(connection, shard), _last_row(connection, shard)
     last_seq, last_wall = (head.last_seq, head.last_wall) if head else (0, 0.0)
     if last_row != last_seq:
         raise JournalCorrupt(

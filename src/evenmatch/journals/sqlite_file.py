@@ -156,7 +156,7 @@ def examine(path: Path) -> None:
     ends = load_ends(ends_path(path))
 
     def judge(connection: sqlite3.Connection) -> None:
-        _forgive_text(connection)
+        forgive_text(connection)
         _check_ends(path, ends, {} if _is_empty(connection, path) else _stored_ends(connection))
 
     if not path.exists():
@@ -171,7 +171,7 @@ def connect(path: Path, *, busy_timeout: float, bytes_max: int | None) -> sqlite
     ends = load_ends(ends_path(path))
     connection = sqlite3.connect(path, timeout=busy_timeout, isolation_level=None)
     try:
-        _forgive_text(connection)
+        forgive_text(connection)
         is_new = _is_empty(connection, path)
         # Before anything is written.
         _check_ends(path, ends, {} if is_new else _stored_ends(connection))
@@ -195,8 +195,8 @@ def connect(path: Path, *, busy_timeout: float, bytes_max: int | None) -> sqlite
     return connection
 
 
-def _forgive_text(connection: sqlite3.Connection) -> None:
-    # Damaged text must reach the checksum instead of stopping in the decoder.
+def forgive_text(connection: sqlite3.Connection) -> None:
+    """Let damaged text reach the checksum instead of stopping in the decoder."""
     connection.text_factory = lambda text: text.decode(errors="replace")
 
 

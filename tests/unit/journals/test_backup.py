@@ -177,6 +177,34 @@ def test_damaged_journal_gives_no_backup(tmp_path: Path, harm: str) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    "harm",
+    ["UPDATE heads SET owner = 'm'", "UPDATE heads SET last_wall = 1.0", "DELETE FROM heads"],
+)
+def test_damaged_or_lost_head_gives_no_backup(tmp_path: Path, harm: str) -> None:
+    asyncio.run(write(tmp_path / "data", 5))
+    connection = sqlite3.connect(tmp_path / "data" / FILE_NAME)
+    connection.execute(harm)
+    connection.commit()
+    connection.close()
+    with pytest.raises(JournalCorrupt, match="head of shard 's0' is lost or damaged"):
+        back_up(tmp_path / "data", tmp_path / "out", quiet)
+    assert not (tmp_path / "out").exists()
+
+
+def test_lease_of_the_original_does_not_hold_the_copy(tmp_path: Path) -> None:
+    async def begin() -> int:
+        journal = SqliteJournal.open(tmp_path / "out", create=False)
+        try:
+            return await journal.lease("s0", "another", 30.0)
+        finally:
+            await journal.close()
+
+    asyncio.run(write(tmp_path / "data", 5))
+    back_up(tmp_path / "data", tmp_path / "out", quiet)
+    assert asyncio.run(begin()) == 2
+
+
 def test_backup_that_fails_at_its_end_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
