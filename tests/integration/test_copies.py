@@ -3,7 +3,9 @@
 import asyncio
 import json
 import os
+import sqlite3
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 from evenmatch.cli.main import main
 from evenmatch.engine.records import Record
 from evenmatch.errors import JournalUnavailable
+from evenmatch.journals import copying
 from evenmatch.journals.opening import name_of, open_journal, open_on_server
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.model.inputs import Enqueue
@@ -54,6 +57,36 @@ def fill(address: str, played: Played, *, seconds: float = 60.0) -> None:
             await journal.close()
 
     asyncio.run(write())
+
+
+def test_copy_takes_no_more_room_than_the_journal(
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played = Played()
+    played.records += [
+        Record(n, Enqueue(0.0, (), key=os.urandom(200_000).hex()), ()) for n in range(1, 31)
+    ]
+    fill(address, played)
+    monkeypatch.setattr(copying, "SAY_EVERY", 1)
+    monkeypatch.setattr(copying, "GATHERED", 1)
+    path, most = tmp_path / "journal.db", 0
+
+    def look(done: int, total: int) -> None:
+        nonlocal most
+        most = max(most, sum(each.stat().st_size for each in tmp_path.iterdir()))
+
+    transaction = copying.transaction
+
+    @contextmanager
+    def observed(target: sqlite3.Connection) -> Iterator[None]:
+        with transaction(target):
+            yield
+        look(1, 1)
+
+    monkeypatch.setattr(copying, "transaction", observed)
+    copying.copy_to_file(address, path, look)
+    assert path.stat().st_size > 30 * 400_000
+    assert most < 1.2 * path.stat().st_size
 
 
 async def _rows_of_postgres(address: str) -> dict[str, Any]:

@@ -113,10 +113,11 @@ def copy_to_file(address: str, path: Path, say: Say) -> None:
             ):
                 # What is lost with the machine is copied again.
                 target.execute("PRAGMA synchronous = OFF")
+                # A copy needs no log of its own: it is one file, and nobody reads it meanwhile. A
+                # log would hold all of a shard a second time.
+                target.execute("PRAGMA journal_mode = DELETE")
                 for shard in shards:
                     await _copy_shard(journal, shard, target, say)
-                # A copy needs no log of its own: it is one file, and nobody writes to it.
-                target.execute("PRAGMA journal_mode = DELETE")
         finally:
             await journal.close()
 
