@@ -150,6 +150,28 @@ def test_a_copy_to_a_server_in_use_changes_no_configuration(tmp_path: Path, addr
     assert asyncio.run(_documents(address)) == []
 
 
+def test_what_a_killed_copy_left_is_told_from_a_journal(
+    tmp_path: Path,
+    nats_server: NatsServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    data = long_story().write(tmp_path / "data")
+    address = f"{nats_server.url}#killed_{os.urandom(8).hex()}"
+
+    async def nothing(*given: Any) -> None:
+        raise JournalUnavailable("the process was killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(restoring, "_compare", nothing)
+        patch.setattr(NatsLink, "purge", nothing)
+        assert main(["backup", str(data), address]) == 1
+    assert asyncio.run(_shards(address)) == [SHARD]
+    capsys.readouterr()
+    assert main(["backup", str(data), address]) == 2
+    assert "was killed: if none is, delete the streams evenmatch_killed" in capsys.readouterr().err
+
+
 def test_a_copy_whose_first_answer_is_lost_leaves_nothing(
     tmp_path: Path, nats_server: NatsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

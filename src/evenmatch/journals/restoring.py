@@ -130,6 +130,8 @@ def bring_to_server(
         added: list[str] = []
         try:
             if present := await journal.shards():
+                if isinstance(journal, NatsJournal):
+                    await _check_unfinished(journal, address, present)
                 raise target_in_use_error(address, present)
             # First, so that no server finds the journal without them.
             await _put_documents(store, documents, added)
@@ -333,6 +335,26 @@ async def _fill_nats_shard(
     await link.publish(link.state_subject(name, "end"), b"%d" % shard.last_seq)
     end = (shard.last_seq, shard.last_wall)
     return at, NatsHead("lease", writer, OWNER, 2, FREE, 2, *end, format=number)
+
+
+async def _check_unfinished(journal: NatsJournal, address: str, shards: Sequence[str]) -> None:
+    """Refuse what a copy has left that was killed: it is no journal of a server.
+
+    Raises:
+        ConfigError: There is such a shard.
+    """
+    link = NatsLink(parse_address(journal.address), journal.name, TIMEOUT, is_read_only=True)
+    try:
+        for shard in shards:
+            message = await link.last_message(link.log, link.log_subject(shard))
+            if message is not None and decode_head(message, shard).owner == UNFINISHED:
+                raise ConfigError(
+                    f"another copy to {without_password(address)} is under way, or was killed: if "
+                    f"none is, delete the streams {link.log} and {link.state}, which nobody else "
+                    "uses, and copy again"
+                )
+    finally:
+        await link.close()
 
 
 async def _is_begun_by(link: NatsLink, shard: str, writer: str) -> bool:
