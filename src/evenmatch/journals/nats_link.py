@@ -21,7 +21,6 @@ import msgspec
 
 from evenmatch.errors import ConfigError, JournalUnavailable, MatchmakingError, NotSupported
 from evenmatch.journals.base import AnswerLost
-from evenmatch.journals.opening import without_password
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -79,9 +78,11 @@ def parse_address(address: str) -> NatsAddress:
     wrong = [each for each in asked if each != "replicas"]
     replicas = asked.get("replicas", ["3" if len(names) >= 3 else "1"])[-1]
     if not all(names) or wrong or replicas not in map(str, REPLICAS):
+        # Of what else is there only the names: a value may be a password.
+        shown = "&".join(wrong) or query
         raise ConfigError(
             "a journal in NATS is nats://HOST:PORT[,HOST:PORT...] and, behind a question mark, "
-            f"replicas=1, 3 or 5, got {without_password(address)!r}"
+            f"replicas=1, 3 or 5, got 'nats://{hosts}{'?' if query else ''}{shown}'"
         )
     return NatsAddress(tuple(f"nats://{user}{at}{each}" for each in names), hosts, int(replicas))
 

@@ -126,6 +126,11 @@ def test_address_with_a_slip_is_refused_without_its_password(address: str) -> No
         assert "secret" not in str(refused.value)
 
 
+def test_password_that_nats_does_not_take_is_not_shown() -> None:
+    with pytest.raises(ConfigError, match=r"got 'nats://one:4222\?password'"):
+        parse_address("nats://one:4222?password=secret&replicas=3")
+
+
 def test_sqlite_has_a_path_and_no_host() -> None:
     for address in ("sqlite:///tmp/journal.db", "sqlite://journal.db"):
         with pytest.raises(ConfigError, match="sqlite:PATH, got"):
