@@ -105,6 +105,33 @@ def test_malformed_item_leaves_the_others_in_their_places() -> None:
         decode_create(b"[1,2,3]", batch_max=2)
 
 
+def test_many_malformed_items_cost_one_look_at_the_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[object] = []
+    look = msgspec.inspect.type_info
+    monkeypatch.setattr(
+        msgspec.inspect, "type_info", lambda shape: looks.append(shape) or look(shape)
+    )
+    found = decode_create(b"[" + b",".join([b"{}"] * 100) + b"]")
+    assert isinstance(found, tuple)
+    assert [each.message for each in found if isinstance(each, InvalidTicket)] == [
+        "the ticket must have the field players"
+    ] * 100
+    assert len(looks) <= 1
+
+
+def test_fault_far_behind_is_found_where_the_decoder_stopped() -> None:
+    players = b",".join([b'{"id":"a"}'] * 5_000)
+    queues = b",".join([b'"duel"'] * 5_000)
+    body = b'{"queues":[%s],"players":[%s,{"id":7}]}' % (queues, players)
+    with pytest.raises(InvalidTicket, match="id must be text, got a number") as caught:
+        decode_create(body)
+    assert caught.value.where == "/players/5000/id"
+    many = b",".join(b'"k%d":1' % at for at in range(5_000))
+    with pytest.raises(InvalidTicket) as caught:
+        decode_create(b'{"players":[{"id":"a"}],"attributes":{%s,"x":null}}' % many)
+    assert caught.value.where == "/attributes"
+
+
 def test_decode_names_the_place() -> None:
     with pytest.raises(InvalidRequest, match="must be an object of texts, got an array"):
         decode(b"[]", dict[str, str], "an object of texts")

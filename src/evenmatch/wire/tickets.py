@@ -11,6 +11,8 @@ import math
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
+from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
@@ -427,6 +429,11 @@ _SENTENCES = {
 
 _NAMES = {"CreateTicket": "the ticket"}
 """What is named in a sentence instead of the body, by type."""
+WALKED_MOST = 100
+"""Entries of a map or an array that are looked at; beyond, the decoder's own words must do."""
+
+_described = cache(inspect.type_info)
+"""To find out what a type is made of takes as long as a hundred sentences."""
 
 
 class InvalidRequest(Refusal):
@@ -450,6 +457,8 @@ def explained(
     if not body.strip():
         return InvalidRequest(f"the body is empty; send {what} as JSON")
     if isinstance(error, msgspec.ValidationError):
+        found = _AT.search(str(error))
+        place = _pointer(found.group(1)) if found else ""
         try:
             value = msgspec.json.decode(body)
         except BAD:
@@ -457,15 +466,13 @@ def explained(
         else:
             if not isinstance(value, dict):
                 return InvalidRequest(f"{subject} must be {what}, got {_kind(value)}")
-            info = inspect.type_info(shape)
+            info = _described(shape)
             is_map = isinstance(info, inspect.DictType)
             name = "entry" if is_map else _NAMES.get(shape.__name__, "the body")
-            for where, sentence in _faults(value, info, "", name):
+            for where, sentence in _faults(value, info, "", name, place):
                 return InvalidTicket(sentence, where=where)
-        found = _AT.search(str(error))
-        where = _pointer(found.group(1)) if found else ""
         sentence = _AT.sub("", str(error))
-        return InvalidTicket(_SENTENCES.get(sentence, sentence), where=where)
+        return InvalidTicket(_SENTENCES.get(sentence, sentence), where=place)
     if isinstance(error, RecursionError):
         return InvalidRequest("the JSON is nested too deeply")
     if isinstance(error, UnicodeDecodeError):
@@ -476,14 +483,16 @@ def explained(
         return InvalidRequest(f"{sentence}; send the whole character")
     sentence = str(error).removeprefix("JSON is malformed: ")
     sentence = _SENTENCES.get(sentence, sentence)
-    place = _BYTE.search(sentence)
-    if place is not None and body.startswith((b"NaN", b"Infinity"), int(place.group(1))):
+    byte = _BYTE.search(sentence)
+    if byte is not None and body.startswith((b"NaN", b"Infinity"), int(byte.group(1))):
         sentence += "; NaN and Infinity are no numbers of JSON"
     return InvalidRequest(f"the body must be JSON: {sentence}")
 
 
-def _faults(value: Any, shape: inspect.Type, where: str, name: str) -> Iterator[tuple[str, str]]:
-    """Yield what differs from a type: JSON pointer and sentence. Only for bodies known as bad."""
+def _faults(
+    value: Any, shape: inspect.Type, where: str, name: str, place: str
+) -> Iterator[tuple[str, str]]:
+    """Yield what differs, JSON pointer and sentence; in arrays, from where the decoder stopped."""
     shapes = shape.types if isinstance(shape, inspect.UnionType) else (shape,)
     fitting = [each for each in shapes if isinstance(value, _KINDS[type(each)][0])]
     is_flag = any(isinstance(each, inspect.BoolType) for each in shapes)
@@ -499,23 +508,26 @@ def _faults(value: Any, shape: inspect.Type, where: str, name: str) -> Iterator[
     elif isinstance(fit, inspect.IntType | inspect.FloatType):
         yield from _out_of_range(value, fit, where, name)
     if isinstance(fit, inspect.StructType):
-        yield from _faults_of_fields(value, fit, where, name)
+        yield from _faults_of_fields(value, fit, where, name, place)
     elif isinstance(fit, inspect.VarTupleType):
-        for at, item in enumerate(value):
-            yield from _faults(item, fit.item_type, f"{where}/{at}", f"item {at} of {name}")
+        step = place.removeprefix(f"{where}/").partition("/")[0]
+        start = int(step) if step.isdigit() else 0
+        for at, item in enumerate(value[start : start + WALKED_MOST], start):
+            here = f"{where}/{at}"
+            yield from _faults(item, fit.item_type, here, f"item {at} of {name}", place)
     elif isinstance(fit, inspect.DictType):
-        for key, item in value.items():
+        for key, item in islice(value.items(), WALKED_MOST):
             here = f"{where}/{_escaped(key[:64])}"
-            yield from _faults(item, fit.value_type, here, f"{name} {key[:64]!r}")
+            yield from _faults(item, fit.value_type, here, f"{name} {key[:64]!r}", place)
 
 
 def _faults_of_fields(
-    value: dict[str, Any], shape: inspect.StructType, where: str, name: str
+    value: dict[str, Any], shape: inspect.StructType, where: str, name: str, place: str
 ) -> Iterator[tuple[str, str]]:
     fields = {field.encode_name: field for field in shape.fields}
     for key, item in value.items():
         if key in fields:
-            yield from _faults(item, fields[key].type, f"{where}/{_escaped(key)}", key)
+            yield from _faults(item, fields[key].type, f"{where}/{_escaped(key)}", key, place)
             continue
         near = nearest_name(key[:64], fields)
         hint = f"; did you mean {near}?" if near else ""
