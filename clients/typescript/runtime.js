@@ -129,8 +129,9 @@ export class Connection {
     }
   }
 
-  // Server-sent events, resumed after interruptions, until the server has nothing more to say. A
-  // server that vanished without a word counts as lost when it has been silent for long.
+  // Server-sent events, resumed after interruptions, until the server has nothing more to say, or a
+  // ticket has ended. A server that vanished without a word counts as lost when it has been silent
+  // for long.
   async *events(path, { signal } = {}) {
     let last = "";
     for (let tried = 1; !signal?.aborted; tried += 1) {
@@ -146,7 +147,9 @@ export class Connection {
         if (!answer.ok) throw await refusalOf(answer).catch(lost);
         for await (const { id, data } of framesOf(answer.body, limit)) {
           [last, tried] = [id ?? last, 0];
-          yield JSON.parse(data);
+          const now = JSON.parse(data);
+          yield now;
+          if (OVER.has(now?.state)) return;
         }
       } catch (error) {
         if (signal?.aborted) return;

@@ -104,6 +104,17 @@ console.log(told.join(" "));
 """
 
 
+LAST_EVENT = """
+const { Connection } = await import(process.argv.at(-1));
+const told = [];
+const server = new Connection("http://here", { chance: () => 0 });
+const text = 'id: 2\\ndata: {"state":"waiting"}\\n\\nid: 3\\ndata: {"state":"cancelled"}\\n\\n';
+globalThis.fetch = async () => new Response(told.push("asked") && text);
+for await (const now of server.events("/events")) told.push(now.state);
+console.log(told.join(" "));
+"""
+
+
 ODD_EVENT = """
 const { Connection } = await import(process.argv.at(-1));
 const told = [];
@@ -506,6 +517,10 @@ def test_events_come_where_bodies_cannot_be_iterated_over() -> None:
 
 def test_events_go_on_after_lost_connections_only() -> None:
     assert said_by(ODD_EVENT).split() == [*["asked"] * 3, "SyntaxError"]
+
+
+def test_events_end_with_the_last_state_and_ask_nothing_more() -> None:
+    assert said_by(LAST_EVENT).split() == ["asked", "waiting", "cancelled"]
 
 
 def test_requests_and_events_of_a_server_that_fell_silent_are_sent_again() -> None:

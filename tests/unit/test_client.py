@@ -108,6 +108,19 @@ def test_events_go_on_when_a_proxy_finds_the_server_again(trouble: tuple[int, by
     assert len(script.asked) == 4
 
 
+@pytest.mark.parametrize("state", [b"cancelled", b"expired"])
+def test_events_end_with_the_last_state_and_ask_nothing_more(state: bytes) -> None:
+    last = STATE[1].replace(b"waiting", state)
+    script = Script((200, b"id: 2\ndata: %b\n\nid: 3\ndata: %b\n\n" % (STATE[1], last)))
+
+    async def scene(client: AsyncClient) -> None:
+        states = [now.state async for now in client.events("s0-1")]
+        assert states == ["waiting", state.decode()]
+
+    play(script, scene, chance=-0.5)
+    assert len(script.asked) == 1
+
+
 @pytest.mark.parametrize("trouble", [AWAY, BEHIND, LATE])
 def test_feed_goes_on_when_a_proxy_finds_the_server_again(trouble: tuple[int, bytes]) -> None:
     gone = (404, b'{"error":"unknown_queue","message":"no such queue"}')

@@ -21,7 +21,7 @@ from evenmatch.client.exchange import (
     ServerRefused,
     ServerUnreachable,
 )
-from evenmatch.client.streams import TicketStream, events
+from evenmatch.client.streams import OVER, TicketStream, events
 from evenmatch.wire.live import Explanation, LongestWaiting, UpdateTicket
 from evenmatch.wire.matches import AnswerCheck, FeedMatch, FeedPage, MatchState, ReportOutcome
 from evenmatch.wire.tickets import (
@@ -161,7 +161,10 @@ class AsyncClient:
         path = f"/v1/tickets/{_id(ticket)}/events"
         async with aclosing(events(self._exchange, path)) as following:
             async for data in following:
-                yield msgspec.json.decode(data, type=TicketState)
+                now = msgspec.json.decode(data, type=TicketState)
+                yield now
+                if now.state in OVER:
+                    return
 
     def stream(self, *tickets: str) -> TicketStream:
         """Return the stream of many tickets: `async for event in client.stream(a, b)`."""
