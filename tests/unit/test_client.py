@@ -1,6 +1,7 @@
 """The client against a server made of scripted answers: what it repeats, and what it does not."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from urllib.parse import parse_qs
@@ -12,6 +13,7 @@ from evenmatch.client.exchange import Exchange, Request
 from evenmatch.errors import ConfigError
 from evenmatch.model.ticket import Player
 from evenmatch.server.http.app import AllowedHosts
+from evenmatch.wire.http1 import HttpResponse
 from evenmatch.wire.tickets import CreateTicket
 from tests.waiting import GIVE_UP, until
 
@@ -387,6 +389,61 @@ def test_client_without_a_loop_says_the_same() -> None:
         assert not client.healthz()
         with pytest.raises(ServerUnreachable):
             client.get("s0-1")
+
+
+class HomeConnection:
+    """A connection that works in the loop that made it only."""
+
+    is_free = is_used = True
+
+    def __init__(self) -> None:
+        self._home = asyncio.get_running_loop()
+
+    def send(self, *request: object) -> None:
+        assert asyncio.get_running_loop() is self._home
+
+    async def response(self) -> HttpResponse:
+        await asyncio.sleep(0)
+        return HttpResponse(CREATED[0], {}, CREATED[1])
+
+    async def closed(self) -> None:
+        assert asyncio.get_running_loop() is self._home
+
+
+def test_client_of_one_loop_works_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def connect(self: Exchange) -> HomeConnection:
+        return HomeConnection()
+
+    async def create() -> None:
+        # More than may be under way at the same time: some wait for a place.
+        made = await asyncio.gather(*[client.create(ADA) for _ in range(5)])
+        assert {each.id for each in made} == {"s0-1"}
+
+    monkeypatch.setattr(Exchange, "connect", connect)
+    client = AsyncClient("http://127.0.0.1:9", connections_max=2)
+    for _ in range(3):
+        asyncio.run(create())
+    asyncio.run(client.__aexit__())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes begin otherwise here")
+def test_client_is_refused_in_another_process() -> None:
+    with Client("http://127.0.0.1:9", retry=Retry(tries=1)) as client:
+        assert not client.healthz()
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                client.healthz()
+            except ConfigError as error:
+                os.write(writing, str(error).encode())
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        os.close(writing)
+        with os.fdopen(reading, "rb") as said:
+            assert b"make one in each process" in said.read()
+        assert not client.healthz()
 
 
 @pytest.mark.filterwarnings("error")

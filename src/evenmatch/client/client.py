@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 from collections.abc import AsyncIterable, AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from inspect import CORO_CREATED, getcoroutinestate
@@ -38,7 +39,8 @@ ItemT = TypeVar("ItemT")
 
 
 class Client:
-    """`AsyncClient` for programs without an event loop: `with Client(url) as client`; one thread.
+    """`AsyncClient` for programs without an event loop: `with Client(url) as client`; one thread,
+    one process.
 
     Args:
         url: The server's address.
@@ -60,15 +62,17 @@ class Client:
     ) -> None:
         self._client = AsyncClient(url, token=token, timeout=timeout, retry=retry, tls=tls)
         self._runner = asyncio.Runner()
+        self._process = os.getpid()
 
     def __enter__(self) -> Client:
         """Return the client."""
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Close all connections."""
-        self._run(self._client.__aexit__())
-        self._runner.close()
+        """Close all connections; another process than its own leaves them alone."""
+        if self._process == os.getpid():
+            self._run(self._client.__aexit__())
+            self._runner.close()
 
     # Tickets
 
@@ -175,6 +179,12 @@ class Client:
         return self._run(self._client.healthz())
 
     def _run(self, work: Coroutine[Any, Any, ItemT]) -> ItemT:
+        if self._process != os.getpid():
+            work.close()
+            raise ConfigError(
+                "a Client works in the process that made it: its connections would mix up the "
+                "answers of several; make one in each process"
+            )
         try:
             return self._runner.run(work)
         except RuntimeError as error:
@@ -204,4 +214,5 @@ class Client:
                 except StopAsyncIteration:
                     return
         finally:
-            self._run(close())
+            if self._process == os.getpid():
+                self._run(close())

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import random
 import ssl
 from collections.abc import Callable, Mapping
@@ -181,14 +182,32 @@ class Exchange:
         # As in a URL: a host header that has an IPv6 address without brackets means another host.
         self._port = port or (HTTPS_PORT if is_tls else 80)
         self._authority = authority_of(self._host, self._port)
+        self._connections_max = connections_max
+        # The process and the loop to which connections and places belong.
+        self._home: tuple[int, asyncio.AbstractEventLoop] | None = None
+        self._foreign: list[Connection] = []
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
         self._idle: list[Connection] = []
         # Long polls have places of their own: they would keep an answer to a ready-check waiting.
-        self._connections_max = connections_max
-        self._places = asyncio.Semaphore(connections_max)
-        self._poll_places = asyncio.Semaphore(connections_max)
+        self._places = asyncio.Semaphore(self._connections_max)
+        self._poll_places = asyncio.Semaphore(self._connections_max)
+
+    def _settle(self) -> None:
+        """Begin anew in another loop or process, whose answers would be mixed with the old ones."""
+        was, home = self._home, (os.getpid(), asyncio.get_running_loop())
+        self._home = home
+        if was is None or was == home:
+            return
+        if was[0] != home[0]:
+            # Dropped, they would be closed in the loop of the other process, which goes on.
+            self._foreign += self._idle
+        self._begin_anew()
 
     async def close(self) -> None:
         """Close all connections."""
+        self._settle()
         while self._idle:
             await self._idle.pop().closed()
 
@@ -230,6 +249,7 @@ class Exchange:
     async def once(self, request: Request) -> HttpResponse:
         """Send a request once, and return the answer."""
         headers = self.headers(request)
+        self._settle()
         is_poll, limit = request.wait > 0.0, self.timeout + request.wait
         places = self._poll_places if is_poll else self._places
         late = f"connections_max is {self._connections_max}, and all are taken by other requests"
