@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from urllib.parse import parse_qs
 
@@ -444,6 +444,20 @@ def test_client_is_refused_in_another_process() -> None:
         with os.fdopen(reading, "rb") as said:
             assert b"make one in each process" in said.read()
         assert not client.healthz()
+
+
+@pytest.mark.filterwarnings("error")
+def test_iteration_that_outlives_its_client_ends_in_silence() -> None:
+    async def told() -> AsyncIterator[int]:
+        yield 1
+        yield 2
+
+    with Client("http://127.0.0.1:9") as client:
+        following, dropped = client._iterate(told()), client._iterate(told())
+        assert [next(following), next(dropped)] == [1, 1]
+    del dropped
+    with pytest.raises(ConfigError, match="until it is closed"):
+        next(following)
 
 
 @pytest.mark.filterwarnings("error")

@@ -39,8 +39,9 @@ ItemT = TypeVar("ItemT")
 
 
 class Client:
-    """`AsyncClient` for programs without an event loop: `with Client(url) as client`; one thread,
-    one process.
+    """`AsyncClient` for programs without an event loop: `with Client(url) as client`.
+
+    It works in one thread, of the process that made it.
 
     Args:
         url: The server's address.
@@ -63,6 +64,7 @@ class Client:
         self._client = AsyncClient(url, token=token, timeout=timeout, retry=retry, tls=tls)
         self._runner = asyncio.Runner()
         self._process = os.getpid()
+        self._is_closed = False
 
     def __enter__(self) -> Client:
         """Return the client."""
@@ -72,6 +74,7 @@ class Client:
         """Close all connections; another process than its own leaves them alone."""
         if self._process == os.getpid():
             self._run(self._client.__aexit__())
+            self._is_closed = True
             self._runner.close()
 
     # Tickets
@@ -214,5 +217,6 @@ class Client:
                 except StopAsyncIteration:
                     return
         finally:
-            if self._process == os.getpid():
+            # A closed client has ended it already; that of another process is not ours to end.
+            if not self._is_closed and self._process == os.getpid():
                 self._run(close())
