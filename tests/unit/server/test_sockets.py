@@ -134,6 +134,25 @@ def test_resume_sends_only_what_is_newer() -> None:
     play(scene)
 
 
+def test_ticket_that_ended_while_it_was_followed_may_be_asked_for_again() -> None:
+    async def scene() -> None:
+        parts = await started(QUIET)
+        (ticket,) = await waiting(parts, "a", queue="quiet")
+        socket = Socket(parts)
+        socket.say(follow=[ticket])
+        await socket.said(1)
+        await parts.runtime.ask(Cancel(parts.runtime.now(), ticket))
+        ended = (await socket.said(2))[-1]
+        socket.say(follow=[ticket], after=ended["sequence"])
+        socket.say(follow=[ticket])
+        assert (await socket.said(3))[2:] == [ended]
+        socket.leave()
+        await socket.task
+        await parts.runtime.stop()
+
+    play(scene)
+
+
 def test_what_is_unfollowed_is_heard_of_no_more() -> None:
     async def scene() -> None:
         parts = await started(QUIET)

@@ -174,7 +174,7 @@ class _FollowedTickets:
             command = _decode(message)
             for ticket_id in command.unfollow:
                 self.part(ticket_id)
-            new = [each for each in command.follow if each not in self._followed]
+            new = [each for each in command.follow if not self._hears_of(each)]
             if len(new) + len(self._followed) > FOLLOWED_MAX:
                 self._forget_ended()
             if len(new) + len(self._followed) > FOLLOWED_MAX:
@@ -199,6 +199,10 @@ class _FollowedTickets:
         """Follow nothing any more."""
         for ticket_id in list(self._followed):
             self.part(ticket_id)
+
+    def _hears_of(self, ticket_id: str) -> bool:
+        """Return whether the client is told of a ticket: of one that has ended it is no longer."""
+        return ticket_id in self._followed and self._services.tickets.is_followed(ticket_id)
 
     def _forget_ended(self) -> None:
         """Follow no longer what has ended for good, or is kept no longer."""
