@@ -153,6 +153,35 @@ def test_ticket_that_ended_while_it_was_followed_may_be_asked_for_again() -> Non
     play(scene)
 
 
+def test_number_of_another_journal_hides_no_state() -> None:
+    async def scene() -> None:
+        parts = await started(QUIET)
+        (ticket,) = await waiting(parts, "a", queue="quiet")
+        socket = Socket(parts)
+        # The server was set back to a copy that knows less than its clients have seen.
+        socket.say(follow=[ticket], after=10**6)
+        assert [each["event"] for each in await socket.said(1)] == ["waiting"]
+        socket.leave()
+        await socket.task
+        await parts.runtime.ask(Cancel(parts.runtime.now(), ticket))
+        sent: list[Message] = []
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        path = f"/v1/tickets/{ticket}/events"
+        scope = {
+            "type": "http", "method": "GET", "path": path, "raw_path": path.encode(),
+            "query_string": b"", "headers": [(b"last-event-id", b"1000000")], "root_path": "",
+        }  # fmt: skip
+        await App(parts)(scope, asyncio.Event().wait, send)  # type: ignore[arg-type]
+        assert sent[0]["status"] == 200
+        assert b"event: cancelled" in b"".join(each.get("body", b"") for each in sent)
+        await parts.runtime.stop()
+
+    play(scene)
+
+
 def test_what_is_unfollowed_is_heard_of_no_more() -> None:
     async def scene() -> None:
         parts = await started(QUIET)

@@ -214,6 +214,7 @@ class _FollowedTickets:
 
     async def _join(self, ticket_ids: dict[str, None], after: int) -> None:
         services, now = self._services, self._services.runtime.now()
+        seen = services.matches.seen(after)
 
         def query(engine: Engine) -> list[TicketView | tuple[str, Refusal]]:
             return [self._view(engine, ticket_id) for ticket_id in ticket_ids]
@@ -223,7 +224,7 @@ class _FollowedTickets:
                 if isinstance(each, tuple):
                     self._tell_problem(each[1], each[0])
                     continue
-                if each.changed > after:
+                if each.changed > seen:
                     estimate = services.waits.estimate(services.runtime.engine, each.id, now)
                     self._follower.offer(event_of(each, now, estimate))
                 if each.state not in FINAL:

@@ -56,6 +56,7 @@ class TicketEvents:
         follower = services.followers.admit()
         try:
             view = await join_ticket(services, ticket_id, follower)
+            seen = services.matches.seen(seen)
             if view.changed <= seen and view.state in FINAL:
                 await send_body(send, NO_CONTENT, b"", [])
                 return

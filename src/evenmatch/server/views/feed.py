@@ -127,6 +127,13 @@ class MatchFeed:
         following = shelf.made[end - 1] if end < len(shelf.made) else self.durable
         return FeedPage(tuple(matches), following)
 
+    def seen(self, number: int) -> int:
+        """Return the last record that a client has seen, by what it says; 0 if there is none such.
+
+        One that is not here yet comes from another journal, or from what a copy of this one lacks.
+        """
+        return number if number <= self.durable else 0
+
     def last(self, queue: str) -> int:
         """Return the last durable record that made a match of a queue; 0 if none is known."""
         made = self._shelf(queue).made
