@@ -12,7 +12,8 @@ import hashlib
 import hmac
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -270,6 +271,32 @@ async def post(
     Raises:
         Unreachable: Nothing came in time, or nothing that can be used.
     """
+    async with _sent(url, body, headers, seconds, tls) as connection:
+        return await connection.response(ANSWER_BYTES_MAX)
+
+
+async def tell(
+    url: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    seconds: float,
+    tls: ssl.SSLContext | None = None,
+) -> int:
+    """Send a body, as `post` does, and return the status of the answer, which says enough.
+
+    Raises:
+        Unreachable: None came in time.
+    """
+    async with _sent(url, body, headers, seconds, tls) as connection:
+        status, _ = await connection.head()
+        return status
+
+
+@asynccontextmanager
+async def _sent(
+    url: str, body: bytes, headers: Mapping[str, str], seconds: float, tls: ssl.SSLContext | None
+) -> AsyncIterator[Connection]:
+    """Send a body, and give the connection by which the answer comes, while there is time."""
     connection: Connection | None = None
     try:
         parts = urlsplit(url)
@@ -286,7 +313,7 @@ async def post(
         async with asyncio.timeout(seconds):
             connection = await Connection.open(parts.hostname or "", port, tls)
             connection.send("POST", target, given, body)
-            return await connection.response(ANSWER_BYTES_MAX)
+            yield connection
     except TimeoutError:
         raise Unreachable(f"no answer within {seconds:g} s") from None
     except (OSError, ValueError) as error:

@@ -15,7 +15,7 @@ from typing import Any
 
 from evenmatch.config.gamelift import target_in
 from evenmatch.config.server import Notification
-from evenmatch.server.allocation.hooks import AGAIN, Unreachable, post, secret_in, signature, tls_of
+from evenmatch.server.allocation.hooks import AGAIN, Unreachable, secret_in, signature, tell, tls_of
 from evenmatch.server.http.responses import encode
 from evenmatch.server.runtime.logs import log
 
@@ -71,15 +71,15 @@ class Target:
                 await asyncio.sleep(min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(attempt - 1, 20)))
             try:
                 headers = self._headers(event, body)
-                reply = await post(self._given.url, body, headers, self._given.timeout, self._tls)
+                status = await tell(self._given.url, body, headers, self._given.timeout, self._tls)
             except Unreachable as error:
                 reason = str(error)
                 continue
-            if 200 <= reply.status < 300:
+            if 200 <= status < 300:
                 self.sent += 1
                 return
-            reason = f"the answer was {reply.status}"
-            if reply.status < 500 and reply.status not in AGAIN:
+            reason = f"the answer was {status}"
+            if status < 500 and status not in AGAIN:
                 break
         self._drop(reason)
 

@@ -27,6 +27,8 @@ def event(number: int) -> dict[str, Any]:
 class Hook:
     """Answers with these statuses, one after another, then with 200; None hangs."""
 
+    says_much = False
+
     def __init__(self, statuses: Sequence[int | None]) -> None:
         self.statuses = list(statuses)
         self.tasks: list[asyncio.Task[Any]] = []
@@ -48,8 +50,13 @@ class Hook:
         self.heard.append((headers["idempotency-key"], json.loads(body), headers))
         status = self.statuses.pop(0) if self.statuses else 200
         if status is not None:
-            writer.write(f"HTTP/1.1 {status} x\r\ncontent-length: 0\r\n\r\n".encode())
+            length = 10**6 if self.says_much else 0
+            writer.write(f"HTTP/1.1 {status} x\r\ncontent-length: {length}\r\n\r\n".encode())
             await writer.drain()
+            if self.says_much:
+                with suppress(ConnectionError):
+                    writer.write(b"x" * (length - 1))  # and the last byte never
+                    await reader.read()
         else:
             await reader.read()  # until the other side has left
 
@@ -90,6 +97,15 @@ def test_event_is_dropped_after_the_last_try_or_a_plain_refusal(
     ids, target, _ = heard(monkeypatch, [500, 500, 404], 3, retries=1)
     assert ids == ["e0", "e0", "e1", "e2"]
     assert (target.sent, target.dropped) == (1, 2)
+
+
+def test_event_is_taken_by_the_status_whatever_the_hook_says_besides(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Hook, "says_much", True)
+    ids, target, _ = heard(monkeypatch, [200, 503, 200], 2, retries=1)
+    assert ids == ["e0", "e1", "e1"]
+    assert (target.sent, target.dropped) == (2, 0)
 
 
 def test_hook_that_hangs_is_left_after_the_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
