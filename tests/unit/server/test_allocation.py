@@ -16,8 +16,9 @@ import pytest
 from evenmatch.config.files import load_server
 from evenmatch.config.server import Allocation, ServerSettings
 from evenmatch.engine.state.rows import Roster
-from evenmatch.errors import ConfigError
+from evenmatch.errors import ConfigError, Overloaded
 from evenmatch.journals.memory import MemoryJournal
+from evenmatch.model.inputs import Assign, Void
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.server.allocation import allocations, hooks
@@ -300,6 +301,34 @@ class TestWebhook:
                 await until_state(parts, "assigned")
 
         play(scene)
+
+
+class TestBusyJournal:
+    @pytest.mark.parametrize("refused", [Assign, Void])
+    def test_makes_a_match_wait_and_leaves_it_to_nobody(
+        self, monkeypatch: pytest.MonkeyPatch, refused: type
+    ) -> None:
+        stand_in = StandIn(lambda *_: http(PLACE) if refused is Assign else http(b"", 400))
+        turned_away: list[object] = []
+
+        async def scene() -> None:
+            async with world(stand_in, retries=0) as parts:
+                ask = parts.runtime.ask
+
+                async def busy(input_: Any, **more: Any) -> Any:
+                    if type(input_) is refused and len(turned_away) < 3:
+                        turned_away.append(input_)
+                        raise Overloaded("the journal is behind; try again later")
+                    return await ask(input_, **more)
+
+                monkeypatch.setattr(parts.runtime, "ask", busy)
+                await pair(parts, "again", "a", "b")
+                await until_state(parts, "assigned" if refused is Assign else "waiting")
+                states = [each["state"] for each in await dead(parts)]
+                assert states == ([] if refused is Assign else ["void"])
+
+        play(scene)
+        assert len(turned_away) == 3
 
 
 class TestDead:

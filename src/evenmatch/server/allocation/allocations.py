@@ -175,7 +175,8 @@ class Allocations:
         except NoServer as error:
             await self._failed(order, error)
         except Overloaded as error:
-            await self._failed(order, NoServer(error.message))
+            # This is no fault of the hook: a server that it has found is for this match.
+            self._pause(order, error.message)
         except MatchmakingError as error:
             # The engine knows better by now, or the shard is being rebuilt, which begins anew.
             log.warning("allocation_void", match=order.match, hook=order.hook, reason=str(error))
@@ -203,18 +204,25 @@ class Allocations:
     async def _failed(self, order: _Order, error: NoServer) -> None:
         """Try again later, or give up."""
         settings = self._hooks[order.hook].settings
+        if not error.is_final and order.attempts <= settings.retries:
+            self._pause(order, error.reason)
+            return
         order.reason = error.reason
-        last = error.is_final or order.attempts > settings.retries
-        say = log.error if last else log.warning
+        self._log_failure(order)
+        await self._give_up(order, requeue=settings.failed == "requeue")
+
+    def _log_failure(self, order: _Order) -> None:
+        say = log.warning if order.state == "paused" else log.error
         say(
             "allocation_failed", match=order.match, hook=order.hook,
-            attempt=order.attempts, reason=error.reason,
+            attempt=order.attempts, reason=order.reason,
         )  # fmt: skip
-        if last:
-            await self._give_up(order, requeue=settings.failed == "requeue")
-            return
+
+    def _pause(self, order: _Order, reason: str) -> None:
+        """Ask again after a while."""
+        order.state, order.reason = "paused", reason
+        self._log_failure(order)
         pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(order.attempts - 1, 20))
-        order.state = "paused"
         order.timer = asyncio.get_running_loop().call_later(
             pause * self._chance.uniform(0.5, 1.5), self._again, order
         )
@@ -235,6 +243,12 @@ class Allocations:
         if runtime is not None:
             try:
                 await runtime.ask(Void(runtime.now(), order.match, order.reason or "no server"))
+            except Overloaded as error:
+                # It is neither called off nor left without a server: it is asked for once more.
+                self._void.pop(order.match, None)
+                is_open = self._runtime is runtime
+                if is_open and self._orders.setdefault(order.match, order) is order:
+                    self._pause(order, error.message)
             except MatchmakingError as error:
                 self._void.pop(order.match, None)
                 order.reason = str(error)
