@@ -74,7 +74,7 @@ TABLE: dict[str, Row] = {
         "model criteria solvers policies engine explain config ratings rules journals forecast "
         "wire warming",
         "msgspec numpy starlette uvicorn uvloop httptools websockets prometheus_client "
-        "structlog jwt opentelemetry",
+        "structlog jwt cryptography opentelemetry",
     ),
     "testing": row("model criteria policies engine journals", "msgspec numpy hypothesis"),
 }

@@ -1,6 +1,7 @@
 """A real server with keys: other hosts, TLS, web pages, several games, and clients that dawdle."""
 
 import json
+import re
 import socket
 import ssl
 import subprocess
@@ -9,22 +10,17 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
 from evenmatch.cli.main import main
 from tests.callers import add_key
+from tests.certificates import certificate_in
 from tests.integration.serving import Reply, running
 from tests.waiting import GIVE_UP, wait_until
 
@@ -72,30 +68,6 @@ def config_in(folder: Path, text: str = QUEUE) -> str:
     return str(folder / "config.toml")
 
 
-def certificate_in(folder: Path) -> tuple[str, str]:
-    """Write a certificate of this machine that signs itself."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.now(UTC)
-    names = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
-    built = (
-        x509.CertificateBuilder()
-        .subject_name(name).issuer_name(name).public_key(key.public_key())
-        .serial_number(1).not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1)).add_extension(names, critical=False)
-        .sign(key, hashes.SHA256())
-    )  # fmt: skip
-    (folder / "cert.pem").write_bytes(built.public_bytes(serialization.Encoding.PEM))
-    (folder / "key.pem").write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-    return str(folder / "cert.pem"), str(folder / "key.pem")
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -127,6 +99,28 @@ def test_with_keys_it_listens_for_others_and_speaks_tls(tmp_path: Path) -> None:
             lambda: ask(f"{url}/v1/queues", key=late, tls=tls).status == 200,
             "a new key that counts without a restart",
         )
+
+
+def test_renewed_certificate_is_shown_without_a_restart(tmp_path: Path) -> None:
+    config, (cert, private) = config_in(tmp_path), certificate_in(tmp_path, days=-1.0)
+    with listening(config, "--tls-cert", cert, "--tls-key", private) as url:
+        place = ("127.0.0.1", int(url.rpartition(":")[2]))
+        assert ssl.get_server_certificate(place) == Path(cert).read_text()
+        trusting = ssl.create_default_context()
+        trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+        assert _seconds_left(url, trusting) < 0.0
+        certificate_in(tmp_path, days=60.0)
+        wait_until(
+            lambda: ssl.get_server_certificate(place) == Path(cert).read_text(),
+            "the renewed certificate",
+        )
+        assert _seconds_left(url, ssl.create_default_context(cafile=cert)) > 59.0 * 86_400.0
+
+
+def _seconds_left(url: str, tls: ssl.SSLContext) -> float:
+    text: bytes = ask(f"{url}/metrics", tls=tls).body
+    (seconds,) = re.findall(rb"^evenmatch_certificate_seconds_left (.+)$", text, re.MULTILINE)
+    return float(seconds)
 
 
 def test_web_page_may_ask_with_its_token(tmp_path: Path) -> None:

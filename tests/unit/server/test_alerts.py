@@ -179,6 +179,7 @@ def test_metrics_that_alerts_look_at_exist(tmp_path: Path) -> None:
         there = set(world.scrape())
         await world.runtime.stop()
         world.parts.metrics.unexpected(RuntimeError("planted"), "GET /")
+        world.parts.metrics.show_certificate(lambda: 0.0)
         there |= set(world.scrape()) | set(scrape(of_two_shards(world))) | set(cluster(1, 0))
         for expression in EXPRESSIONS.values():
             assert names_in(expression)
@@ -599,6 +600,16 @@ def test_nodes_of_two_configs() -> None:
     unlike = EXPRESSIONS["EvenmatchNodesUnlike"]
     assert fires(unlike, cluster(3, 1), cluster(3, 0)) == {}
     assert fires(unlike, cluster(3, 0), cluster(3, 1))
+
+
+def test_certificate_that_nobody_renews() -> None:
+    def left(days: float) -> Scrape:
+        return {"evenmatch_certificate_seconds_left": {frozenset(): days * 86_400.0}}
+
+    expires = EXPRESSIONS["EvenmatchCertificateExpires"]
+    for days in (6.9, -1.0):
+        assert fires(expires, left(90.0), left(days))
+    assert fires(expires, left(90.0), left(29.0)) == {}
 
 
 def test_every_alert_is_fired_by_a_test_of_this_file() -> None:

@@ -44,7 +44,12 @@ def test_all_who_wait_are_taken_in_one_round() -> None:
         with listening_socket() as listening:
             made = connect(listening, 40)
             acceptor = Acceptor(
-                listening, lambda: Held(open_), None, open_, most=100, turned_away=lambda: None
+                listening,
+                lambda: Held(open_),
+                lambda: None,
+                open_,
+                most=100,
+                turned_away=lambda: None,
             )
             acceptor._listening.setblocking(False)
             acceptor._take()
@@ -65,7 +70,7 @@ def test_whoever_comes_beyond_the_limit_is_told_so() -> None:
         turned: list[None] = []
         with listening_socket() as listening:
             acceptor = Acceptor(
-                listening, lambda: Held(open_), None, open_, most=3,
+                listening, lambda: Held(open_), lambda: None, open_, most=3,
                 turned_away=lambda: turned.append(None),
             )  # fmt: skip
             acceptor.begin()

@@ -54,7 +54,7 @@ class Acceptor:
     Args:
         listening: It; closed by whoever made it.
         protocol: Makes the protocol of a connection.
-        context: For TLS; None without.
+        context: Returns what the next connection speaks TLS with; None without TLS.
         connections: Those that are open.
         most: So many may be.
         turned_away: Told of each connection beyond.
@@ -64,7 +64,7 @@ class Acceptor:
         self,
         listening: socket.socket,
         protocol: Callable[[], asyncio.Protocol],
-        context: ssl.SSLContext | None,
+        context: Callable[[], ssl.SSLContext | None],
         connections: Sized,
         *,
         most: int,
@@ -127,7 +127,8 @@ class Acceptor:
 
     async def _connect(self, connection: socket.socket) -> None:
         try:
-            await self._loop.connect_accepted_socket(self._protocol, connection, ssl=self._context)
+            context = self._context()
+            await self._loop.connect_accepted_socket(self._protocol, connection, ssl=context)
         except (OSError, ssl.SSLError):
             # Whoever cannot shake hands, or has left, needs no answer.
             connection.close()
@@ -140,7 +141,7 @@ class Acceptor:
         self._turned_away()
         self._say("connections_refused", error=f"{self._most} are open")
         with connection, suppress(OSError):
-            if self._context is None:
+            if self._context() is None:
                 connection.send(FULL % (len(SENTENCE), SENTENCE))
                 connection.shutdown(socket.SHUT_WR)
 

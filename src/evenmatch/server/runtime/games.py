@@ -259,6 +259,11 @@ class Games:
         for services in self.services:
             services.metrics.turned_away(reason)
 
+    def watch_certificate(self, seconds_left: Callable[[], float]) -> None:
+        """Show among the metrics of each game for how long the server's certificate is valid."""
+        for services in self.services:
+            services.metrics.show_certificate(seconds_left)
+
     def drain(self, seconds: float | None = None) -> None:
         """Take no new tickets, and end when no ticket waits any more.
 

@@ -11,7 +11,6 @@ import ipaddress
 import os
 import signal
 import socket
-import ssl
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
@@ -35,6 +34,7 @@ from evenmatch.server.cluster.tenants import Tenants
 from evenmatch.server.http.connections import Acceptor, connections_most
 from evenmatch.server.http.cors import with_cors
 from evenmatch.server.http.timeouts import DirectGate, FrameTaker, http_protocol, websocket_protocol
+from evenmatch.server.runtime.certificate import Certificate
 from evenmatch.server.runtime.games import Game, Games
 from evenmatch.server.runtime.health import health_at
 from evenmatch.server.runtime.kernel_compilation import (
@@ -212,16 +212,18 @@ def check_certificate(place: ListenOptions) -> None:
     """
     if (place.tls_cert is None) != (place.tls_key is None):
         raise ConfigError("--tls-cert and --tls-key go together: give both, or none")
+    certificate_of(place)
+
+
+def certificate_of(place: ListenOptions) -> Certificate | None:
+    """Return what a server that speaks TLS shows to its clients.
+
+    Raises:
+        ConfigError: The certificate or its key is missing, unreadable, or they do not fit.
+    """
     if place.tls_cert is None or place.tls_key is None:
-        return
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(place.tls_cert, place.tls_key)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ConfigError(
-            f"--tls-cert {place.tls_cert} and --tls-key {place.tls_key} cannot be used: {reason}; "
-            f"give a certificate and its private key, both in PEM"
-        ) from None
+        return None
+    return Certificate(place.tls_cert, place.tls_key)
 
 
 def listen(host: str, port: int, option: str = "--port") -> socket.socket:
@@ -317,7 +319,9 @@ async def _run(
     calm_collector()
     share_interpreter()
     app = with_cors(running.app, running.origins)
-    server = _Server(_config(app, place, lambda: running.direct_gate, running.frames), running)
+    certificate = certificate_of(place)
+    config = _config(app, place, lambda: running.direct_gate, running.frames)
+    server = _Server(config, running, certificate)
     host, port = listening.getsockname()[:2]
     scheme = "http" if place.tls_cert is None else "https"
     address = f"{scheme}://{authority_of(host, port)}"
@@ -326,10 +330,13 @@ async def _run(
     server.take_signals()
     _log_start(place, address, is_keyed=is_keyed)
     announce(address)
-    watches = (
+    watches = [
         asyncio.create_task(_stop_when_over(server)),
         asyncio.create_task(running.watch()),
-    )
+    ]
+    if certificate is not None and isinstance(running, Games):
+        running.watch_certificate(lambda: certificate.seconds_left)
+        watches.append(asyncio.create_task(certificate.watch()))
     try:
         await server.serve(sockets=[listening])
     finally:
@@ -370,9 +377,12 @@ def _config(
 class _Server(uvicorn.Server):
     """Ends streams and long polls first, so that shutting down does not wait for clients."""
 
-    def __init__(self, config: uvicorn.Config, games: Games | Node) -> None:
+    def __init__(
+        self, config: uvicorn.Config, games: Games | Node, certificate: Certificate | None
+    ) -> None:
         super().__init__(config)
         self.games = games
+        self._certificate = certificate
         self._tasks: set[asyncio.Task[None]] = set()
 
     @contextmanager
@@ -422,7 +432,7 @@ class _Server(uvicorn.Server):
             acceptor = Acceptor(
                 listening,
                 protocol,
-                config.ssl,
+                lambda: None if self._certificate is None else self._certificate.context,
                 state.connections,
                 most=connections_most(),
                 turned_away=lambda: self.games.turned_away("too_many_connections"),

@@ -141,6 +141,11 @@ class Metrics:
         """Show a figure that is computed when somebody reads the metrics."""
         Gauge(name, text, registry=self.registry).set_function(value)
 
+    def show_certificate(self, seconds_left: Callable[[], float]) -> None:
+        """Show for how long the server's own certificate is valid; few servers have one."""
+        text = "Seconds for which the server's own certificate is valid; below 0 it has expired"
+        self.show("evenmatch_certificate_seconds_left", text, seconds_left)
+
     def created(self, status: int, seconds: float) -> None:
         """Count a create."""
         self._requests.observe(seconds, CREATE, str(status))
