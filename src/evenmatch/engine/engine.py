@@ -216,7 +216,7 @@ class Engine:
         seal(scheduler.tables, record)
         if scheduler.tables.played:
             self._recounts.hear(events)
-        assert scheduler.tables.counts_add_up(), "I3: a ticket was lost or counted twice"
+        assert not scheduler.tables.miscounted, "I3: a ticket was lost or counted twice"
         return record
 
     def announce(self, ticket: Ticket, queue: str, now: float) -> None:

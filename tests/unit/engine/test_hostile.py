@@ -107,7 +107,7 @@ def test_policy_that_fails_in_calling_a_match_wide_stops_after_the_match() -> No
 
     (match,) = [event.match for event in record.events if isinstance(event, Matched)]
     assert not match.wide
-    assert at_work.tables.counts_add_up()
+    assert not at_work.tables.miscounted
     assert not at_work.tables.waiting
     assert "failed in is_wide: ZeroDivisionError: wide?" in str(at_work.faults[0])
     assert at_work.step(one(3.0, "c")).sequence, "tickets are still taken"

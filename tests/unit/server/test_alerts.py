@@ -22,7 +22,7 @@ from evenmatch.engine.shard import Shard
 from evenmatch.errors import JournalUnavailable, PolicyError, ShardFailed
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Accept as Confirm
-from evenmatch.model.inputs import Configure, Decline, Enqueue
+from evenmatch.model.inputs import Configure, Decline, Enqueue, Void
 from evenmatch.model.queue import Format, Queue, ReadyCheck, Rule
 from evenmatch.server.cluster import joined_answers
 from evenmatch.server.cluster.joined_answers import WholeAnswer
@@ -256,6 +256,27 @@ def test_promise_that_does_not_hold() -> None:
         world.runtime.engine.tables.players["default"]["ghost"] = "s0-1"
 
     happened("EvenmatchPromiseBroken", scene)
+
+
+def test_match_that_is_called_off_breaks_no_promise() -> None:
+    async def main() -> None:
+        hooked = Queue("duel", policy="greedy", allocation="fleet")
+        world = World(ShardPlan((hooked,)))
+        await world.runtime.start()
+        await world.enqueue("a", "b")
+        (match,) = world.runtime.engine.tables.matches
+        before = world.scrape()
+        await world.runtime.ask(Void(world.runtime.now(), match, "no server"))
+        after = world.scrape()
+        assert fires(EXPRESSIONS["EvenmatchPromiseBroken"], before, after) == {}
+        tickets = {
+            dict(key)["state"]: value for key, value in after["evenmatch_tickets_total"].items()
+        }
+        assert (tickets["accepted"], tickets["matched"], tickets["returned"]) == (2, 2, 2)
+        assert sum(after["evenmatch_waiting"].values()) == 2
+        await world.runtime.stop()
+
+    asyncio.run(main())
 
 
 def test_policy_that_broke_its_contract() -> None:

@@ -374,11 +374,8 @@ class EngineFigures(Collector, LifecycleView):
         What was heard and what is held agree only while memory is not ahead of the journal; until
         then, the last comparison stands.
         """
-        tables, counters, statistics = engine.tables, engine.tables.counters, self._statistics
-        ended = counters.matched + counters.cancelled + counters.expired
-        self._violations["I3_tickets_accounted_for"] = abs(
-            counters.accepted - len(tables.waiting) - ended
-        )
+        tables, statistics = engine.tables, self._statistics
+        self._violations["I3_tickets_accounted_for"] = tables.miscounted
         if statistics.sequence == tables.sequence:
             players = sum(len(group) for group in tables.players.values())
             self._violations["I1_player_in_one_ticket"] = abs(players - statistics.players)
@@ -401,6 +398,7 @@ def _ticket_figures(totals: Counters) -> Metric:
     states.add_metric(["matched"], totals.matched)
     states.add_metric(["cancelled"], totals.cancelled)
     states.add_metric(["expired"], totals.expired)
+    states.add_metric(["returned"], totals.returned)
     return states
 
 
