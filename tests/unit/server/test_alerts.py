@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from evenmatch.cli.main import COMMANDS
-from evenmatch.config.server import ServerLimits, ServerSettings
+from evenmatch.config.server import Allocation, ServerLimits, ServerSettings
 from evenmatch.engine.records import Record
 from evenmatch.engine.shard import Shard
 from evenmatch.errors import JournalUnavailable, PolicyError, ShardFailed
@@ -153,7 +153,7 @@ def test_commands_of_the_runbook_exist() -> None:
 
     assert len(paths) > 10
     for path in paths:
-        assert re.sub(r"\b(TICKET|QUEUE)\b", "*", path) in known
+        assert re.sub(r"\b(TICKET|QUEUE|MATCH)\b", "*", path) in known
     assert set(commands) <= set(COMMANDS)
     assert set(commands) == {
         "serve", "backup", "check", "cluster", "export", "compare", "keys",
@@ -172,8 +172,12 @@ def test_commands_of_the_runbook_have_a_form_for_a_journal_on_a_server() -> None
 
 
 def test_metrics_that_alerts_look_at_exist(tmp_path: Path) -> None:
+    hook = Allocation("webhook", "http://127.0.0.1:1/")
+    settings = ServerSettings(allocation={"fleet": hook})
+    plan = ShardPlan((DUEL,), settings=settings, data=tmp_path)
+
     async def main() -> None:
-        world = World(ShardPlan((DUEL,), data=tmp_path))
+        world = World(plan)
         await world.runtime.start()
         await world.call("GET", "/healthz")
         there = set(world.scrape())
@@ -277,6 +281,20 @@ def test_match_that_is_called_off_breaks_no_promise() -> None:
         await world.runtime.stop()
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("failed", ["requeue", "keep"])
+def test_fleet_that_gives_no_servers(failed: str) -> None:
+    hook = Allocation("webhook", "http://127.0.0.1:1/", retries=0, failed=failed)
+    settings = ServerSettings(allocation={"fleet": hook})
+    hooked = Queue("duel", policy="greedy", allocation="fleet")
+
+    async def scene(world: World) -> None:
+        await world.enqueue(*(f"p{number}" for number in range(12)))
+        await until(lambda: world.parts.allocations.failures["fleet"] > 6)
+        world.parts.allocations.close()
+
+    happened("EvenmatchNoServers", scene, ShardPlan((hooked,), settings=settings))
 
 
 def test_policy_that_broke_its_contract() -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
 from functools import partial
 
@@ -69,6 +69,10 @@ class Allocations:
         self._ready: dict[str, deque[str]] = {name: deque() for name in self._hooks}
         self._busy = dict.fromkeys(self._hooks, 0)
         self._chance = random.Random()
+        self.tries = Counter(dict.fromkeys(self._hooks, 0))
+        """How often each hook was asked since the start."""
+        self.failures = Counter(self.tries)
+        """How often it gave no server then."""
 
     def begin(self, runtime: Runtime) -> None:
         """Start asking hooks for the matches of this runtime."""
@@ -139,6 +143,8 @@ class Allocations:
             self._pump(hook)
         else:
             order.reason = f"there is no [server.allocation.{hook}]"
+            self.tries[hook] += 1
+            self.failures[hook] += 1
             log.error("allocation_failed", match=match_id, hook=hook, reason=order.reason)
 
     def _drop(self, match_id: str) -> None:
@@ -195,6 +201,7 @@ class Allocations:
             self._orders.pop(order.match, None)
             return
         order.attempts += 1
+        self.tries[order.hook] += 1
         place = await self._hooks[order.hook].ask(kept.match, roster)
         if place.assignment is None:
             order.state, order.reason = "told", None
@@ -203,6 +210,7 @@ class Allocations:
 
     async def _failed(self, order: _Order, error: NoServer) -> None:
         """Try again later, or give up."""
+        self.failures[order.hook] += 1
         settings = self._hooks[order.hook].settings
         if not error.is_final and order.attempts <= settings.retries:
             self._pause(order, error.reason)

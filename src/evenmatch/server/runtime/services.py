@@ -132,7 +132,7 @@ def assemble(
         versions=versions,
     )
     standstills = StalledQueues(runtime, statistics)
-    metrics.registry.register(AlertMetrics(runtime, standstills))
+    metrics.registry.register(AlertMetrics(runtime, standstills, allocations))
     backlog.begin(runtime.give_up_shard)
     presence.begin(runtime)
     return_grace.begin(runtime)

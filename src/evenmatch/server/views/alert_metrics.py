@@ -15,6 +15,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from evenmatch.engine.engine import Engine
+from evenmatch.server.allocation.allocations import Allocations
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.views.stalled_queues import StalledQueues
 
@@ -27,11 +28,15 @@ class AlertMetrics(Collector):
     Args:
         runtime: The server's.
         standstills: Tells which queues stand still.
+        allocations: Counts what hooks answer.
     """
 
-    def __init__(self, runtime: Runtime, standstills: StalledQueues) -> None:
+    def __init__(
+        self, runtime: Runtime, standstills: StalledQueues, allocations: Allocations
+    ) -> None:
         self._runtime = runtime
         self._standstills = standstills
+        self._allocations = allocations
 
     def describe(self) -> list[Metric]:
         """Return nothing: queues have names only when there is an engine."""
@@ -52,6 +57,7 @@ class AlertMetrics(Collector):
             "Time in which the event loop read no socket, and which is not counted against players",
             value=runtime.lag.away,
         )
+        yield from _tries(self._allocations)
         if runtime.failure is None:
             slow = GaugeMetricFamily(
                 "evenmatch_policy_slow",
@@ -91,6 +97,26 @@ def _free_bytes(folder: Path | None) -> Iterator[Metric]:
         yield GaugeMetricFamily(
             "evenmatch_data_free_bytes", "Free space where the journal is", value=free
         )
+
+
+def _tries(allocations: Allocations) -> Iterator[Metric]:
+    """Yield how often hooks were asked for a server, and how often they gave none."""
+    for name, text, counts in (
+        (
+            "evenmatch_allocation_tries",
+            "Times that a hook was asked for a server",
+            allocations.tries,
+        ),
+        (
+            "evenmatch_allocation_tries_failed",
+            "Of these, those after which it had given none",
+            allocations.failures,
+        ),
+    ):
+        family = CounterMetricFamily(name, text, labels=["hook"])
+        for hook, count in counts.items():
+            family.add_metric([hook], count)
+        yield family
 
 
 def _by_queue(engine: Engine, now: float) -> Iterator[Metric]:
