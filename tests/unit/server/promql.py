@@ -2,8 +2,8 @@
 
 A selector sees the later scrape; `increase` and `rate` see the difference between the two, which
 are `SECONDS` apart, and nothing of a series that is only in the later one, as in Prometheus;
-`quantile_over_time` sees the earlier one, as if it had been so for most of the time, and
-`max_over_time` and `absent_over_time` both.
+`quantile_over_time` of a subquery sees the earlier one, as if it had been so for most of the time,
+and `max_over_time` and `absent_over_time` both.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Scrape = dict[str, Vector]
 
 TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?(?:e\d+)?)|(?P<name>[a-z_][a-z0-9_]*)"
-    r"|(?P<labels>\{[^}]*\})|(?P<range>\[\d+[smhd]\])|(?P<op>==|>=|<=|[<>()/,]))"
+    r"|(?P<labels>\{[^}]*\})|(?P<range>\[\d+[smhd](?::\d+[smhd])?\])|(?P<op>==|>=|<=|[<>()/,]))"
 )
 MATCHER = re.compile(r'(\w+)(=~|!=|=)"([^"]*)"')
 COMPARE: dict[str, Callable[[float, float], bool]] = {
@@ -112,7 +112,7 @@ class _Parser:
             assert isinstance(left, dict)
             assert isinstance(right, dict)
             left = {
-                key: value / right[key] if right[key] else math.nan
+                key: value / right[key] if right[key] else value * math.inf
                 for key, value in left.items()
                 if key in right
             }
@@ -164,10 +164,13 @@ class _Parser:
         self._expect("(")
         assert self.rest.pop(0)[0] == "number"
         self._expect(",")
-        (_, name), (kind, _) = self.rest.pop(0), self.rest.pop(0)
-        assert kind == "range"
+        after, self._after = self._after, self._before
+        found = self._one()
+        self._after = after
+        assert self.rest.pop(0)[0] == "range"
         self._expect(")")
-        return self._before.get(name, {})
+        assert isinstance(found, dict)
+        return found
 
     def _at_any_time(self) -> Vector:
         self._expect("(")

@@ -408,11 +408,39 @@ def test_many_tickets_expire() -> None:
     short = msgspec.structs.replace(DUEL, rules=(Rule("same", "mode"),), wait_max=0.05)
 
     async def scene(world: World) -> None:
-        await world.enqueue("a", "b")
+        await world.enqueue(*(f"p{number}" for number in range(11)))
         await until(lambda: not world.runtime.engine.tables.waiting)
         await until(lambda: not world.parts.statistics.waiting("duel"))
 
     happened("EvenmatchManyExpire", scene, ShardPlan((short,)))
+
+
+@pytest.mark.parametrize("accepted", [0.0, 1.0])
+def test_one_player_at_night_who_finds_nobody_wakes_nobody(accepted: float) -> None:
+    def counted(accepted: float, expired: float) -> Scrape:
+        states = {"accepted": accepted, "expired": expired}
+        return {
+            "evenmatch_tickets_total": {
+                frozenset({("state", state)}): count for state, count in states.items()
+            }
+        }
+
+    expire = EXPRESSIONS["EvenmatchManyExpire"]
+    assert fires(expire, counted(100.0, 3.0), counted(100.0 + accepted, 4.0)) == {}
+
+
+def test_game_whose_tickets_expire_is_seen_beside_a_larger_one() -> None:
+    def both(small: float, large: float) -> Scrape:
+        return {
+            "evenmatch_tickets_total": {
+                frozenset({"job": job, "state": state}.items()): count
+                for job, count, ends in (("small", small, 1.0), ("large", large, 0.01))
+                for state, count in (("accepted", count), ("expired", count * ends))
+            }
+        }
+
+    (labels,) = fires(EXPRESSIONS["EvenmatchManyExpire"], both(0.0, 0.0), both(50.0, 5_000.0))
+    assert dict(labels) == {"job": "small"}
 
 
 async def answer_all(world: World, declining: float, rng: np.random.Generator) -> None:
@@ -633,6 +661,13 @@ def test_node_that_is_gone() -> None:
     missing = EXPRESSIONS["EvenmatchNodeMissing"]
     assert fires(missing, cluster(2, 0), cluster(3, 0)) == {}
     assert fires(missing, cluster(3, 0), cluster(2, 0))
+
+
+def test_hour_of_nodes_is_that_of_the_cluster_and_not_of_each_node() -> None:
+    # A node of a rollout that was taken back saw four for as long as it was there, and no other
+    # number; its own median would be missed for an hour.
+    missing = EXPRESSIONS["EvenmatchNodeMissing"]
+    assert re.search(r"quantile_over_time\(0\.5, max by \(job\) \(evenmatch_nodes\)\[1h:", missing)
 
 
 def test_nodes_of_two_configs() -> None:
