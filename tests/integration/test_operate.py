@@ -51,6 +51,38 @@ def test_hangup_reads_the_file_again_and_check_foretells_what_it_does(
         assert server.call("GET", "/v1/config").body["version"] == 2
 
 
+def test_check_foretells_a_start_that_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, new = tmp_path / "data", tmp_path / "new.toml"
+
+    def told() -> str:
+        assert main(["check", str(new), "--against", str(data)]) == 0
+        return capsys.readouterr().out
+
+    with running(tmp_path) as server:
+        server.create("ada")
+        new.write_text(CONFIG.replace('"duel"', '"chess"'))
+        assert "1 would expire with the reason queue_changed" in told()
+        assert (
+            "A start with this configuration, and SIGHUP, would be refused: the configuration "
+            "lacks queues in which tickets wait: duel (1 waiting); add them again, or let the "
+            "tickets expire with --drop-queues."
+        ) in told()
+        assert "--config-from" not in told()
+        assert server.call("PUT", "/v1/config", raw=WIDER.encode()).status == 200
+        new.write_text(WIDER)
+        assert "would be refused" not in told()
+        assert "--config-from" not in told()
+        new.write_text(SOLO)
+        assert "would be refused" not in told()
+        assert "is another one, and came by PUT /v1/config: a start goes on with it" in told()
+        server.kill()
+    (tmp_path / "config.toml").write_text(SOLO)
+    assert main(["serve", str(tmp_path / "config.toml"), "--data", str(data), "--port", "0"]) == 2
+    assert "--config-from file" in capsys.readouterr().err
+
+
 def test_change_over_http_is_used_again_by_the_next_process(tmp_path: Path) -> None:
     with running(tmp_path) as server:
         answer = server.call("PUT", "/v1/config", raw=WIDER.encode())

@@ -40,8 +40,8 @@ from evenmatch.simulation.history import History
 from evenmatch.simulation.simulator import Simulator
 
 if TYPE_CHECKING:
-    from evenmatch.engine.configuration import ConfigurationEffect
     from evenmatch.journals.base import Journal
+    from evenmatch.server.runtime.recovery import Foreseen
 
 PROBLEMS_MAX = 20
 """Problems of a file that are printed; the rest is counted."""
@@ -251,14 +251,14 @@ async def _foreseen_by_shard(
         )
     if set(shards) <= {FIRST}:
         # One server has all groups in one shard; so has a cluster whose queues are all together.
-        effect, waiting = await foresee_against(journal, whole)
-        return [_effect_sentence(effect, f"{_tickets(waiting)} in {place}"), *found]
+        seen = await foresee_against(journal, whole)
+        return [_foreseen_sentences(seen, f"{_tickets(seen.waiting)} in {place}"), *found]
     for part in layout:
         own = tuple(queue for queue in queues if queue.name in part.queues)
         plan = msgspec.structs.replace(whole, queues=own, shard=part.name, layout=layout)
-        effect, waiting = await foresee_against(journal, plan)
-        waits = f"{_tickets(waiting)} in shard {part.name} of {place}"
-        found.append(_effect_sentence(effect, waits))
+        seen = await foresee_against(journal, plan)
+        waits = f"{_tickets(seen.waiting)} in shard {part.name} of {place}"
+        found.append(_foreseen_sentences(seen, waits))
     for shard in sorted(set(shards) - {part.name for part in layout}):
         rebuilt = await rebuild(journal, msgspec.structs.replace(whole, shard=shard))
         found.append(
@@ -268,13 +268,23 @@ async def _foreseen_by_shard(
     return found
 
 
-def _effect_sentence(effect: ConfigurationEffect, waits: str) -> str:
-    return (
+def _foreseen_sentences(seen: Foreseen, waits: str) -> str:
+    effect = seen.effect
+    told = (
         f"{waits}: {effect.expire:,} would expire with the reason "
         f"queue_changed, {effect.leave:,} would leave a queue and wait on in another, "
         f"{effect.overdue:,} would be past wait_max and end at once: in a match, or with the "
         f"reason deadline."
     )
+    if seen.refused:
+        told += f" A start with this configuration, and SIGHUP, would be refused: {seen.refused}."
+    if seen.set_by:
+        told += (
+            f" The configuration in force there is another one, and came by {seen.set_by}: a start "
+            f"goes on with it, and if this file was edited since, a server starts only with "
+            f"--config-from file or --config-from data."
+        )
+    return told
 
 
 def _tickets(count: int) -> str:

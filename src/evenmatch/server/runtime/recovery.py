@@ -39,6 +39,7 @@ from evenmatch.ratings.periods import rate_period
 from evenmatch.server.runtime.lease_keeping import LEASE_SECONDS
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.time_notes import resumes_at
+from evenmatch.server.views.switchback import with_current_policies
 
 ConfigFrom = Literal["auto", "file", "data"]
 
@@ -552,8 +553,17 @@ def pools_of(seed: int) -> Callable[[Queue], Pool]:
     return make
 
 
-async def foresee_against(journal: Journal, plan: ShardPlan) -> tuple[ConfigurationEffect, int]:
-    """Return what a plan would do to the tickets that wait in a journal, and how many those are.
+class Foreseen(msgspec.Struct, frozen=True):
+    """What a plan would do to `waiting` tickets; why a start refuses it; who set other queues."""
+
+    effect: ConfigurationEffect
+    waiting: int
+    refused: str
+    set_by: str
+
+
+async def foresee_against(journal: Journal, plan: ShardPlan) -> Foreseen:
+    """Return what a plan would do to the tickets that wait in a journal.
 
     The journal is only read, so its server may run meanwhile.
 
@@ -566,8 +576,16 @@ async def foresee_against(journal: Journal, plan: ShardPlan) -> tuple[Configurat
     engine.ladders.check(plan.queues)
     _, last_wall = await journal.last(plan.shard)
     now = resumes_at(plan.time_folder, tables, last_wall, time.time())
-    configuration = Configure(now, plan.queues, plan.seed, tables.version + 1)
-    return foresee(configuration, tables, pools_of(plan.seed)), len(tables.waiting)
+    change = Configure(now, plan.queues, plan.seed, tables.version + 1)
+    effect = foresee(change, tables, pools_of(plan.seed))
+    refused = set_by = ""
+    try:
+        check_waiting(tables, plan)
+    except ConfigError as error:
+        refused = str(error)
+    if with_current_policies(plan.queues, now) != tuple(tables.queues.values()):
+        set_by = tables.configured_by
+    return Foreseen(effect, len(tables.waiting), refused, set_by)
 
 
 def segment_of(
