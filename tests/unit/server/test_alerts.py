@@ -5,7 +5,7 @@ import re
 import shutil
 import time
 from collections import namedtuple
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from evenmatch.cli.main import COMMANDS
-from evenmatch.config.server import Allocation, ServerLimits, ServerSettings
+from evenmatch.config.server import Allocation, Notification, ServerLimits, ServerSettings
 from evenmatch.engine.records import Record
 from evenmatch.engine.shard import Shard
 from evenmatch.errors import JournalUnavailable, PolicyError, ShardFailed
@@ -27,9 +27,12 @@ from evenmatch.model.queue import Format, Queue, ReadyCheck, Rule
 from evenmatch.server.cluster import joined_answers
 from evenmatch.server.cluster.joined_answers import WholeAnswer
 from evenmatch.server.cluster.node_metrics import ClusterFigures, NodeMetrics
+from evenmatch.server.gamelift import delivery
+from evenmatch.server.gamelift.delivery import Targets
 from evenmatch.server.http.app import App
 from evenmatch.server.http.responses import Message
 from evenmatch.server.http.table import openapi_document
+from evenmatch.server.runtime import services
 from evenmatch.server.runtime.clock import Clock
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import Services, assemble
@@ -173,7 +176,8 @@ def test_commands_of_the_runbook_have_a_form_for_a_journal_on_a_server() -> None
 
 def test_metrics_that_alerts_look_at_exist(tmp_path: Path) -> None:
     hook = Allocation("webhook", "http://127.0.0.1:1/")
-    settings = ServerSettings(allocation={"fleet": hook})
+    events = Notification("http://127.0.0.1:1/")
+    settings = ServerSettings(allocation={"fleet": hook}, notifications={"events": events})
     plan = ShardPlan((DUEL,), settings=settings, data=tmp_path)
 
     async def main() -> None:
@@ -295,6 +299,24 @@ def test_fleet_that_gives_no_servers(failed: str) -> None:
         world.parts.allocations.close()
 
     happened("EvenmatchNoServers", scene, ShardPlan((hooked,), settings=settings))
+
+
+def test_webhook_that_misses_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery, "BACKLOG_MAX", 0)
+    heard: list[Targets] = []
+
+    class Heard(Targets):
+        def __init__(self, notifications: Mapping[str, Notification]) -> None:
+            super().__init__(notifications)
+            heard.append(self)
+
+    monkeypatch.setattr(services, "Targets", Heard)
+
+    async def scene(_: World) -> None:
+        heard[0].send("arn:aws:sns:eu-west-1:1234:events", {"id": "e0"})
+
+    settings = ServerSettings(notifications={"events": Notification("http://127.0.0.1:1/")})
+    happened("EvenmatchEventsDropped", scene, ShardPlan((DUEL,), settings=settings))
 
 
 def test_policy_that_broke_its_contract() -> None:

@@ -103,6 +103,11 @@ class Targets:
     def __init__(self, notifications: Mapping[str, Notification]) -> None:
         self._targets = {name: Target(name, each) for name, each in notifications.items()}
 
+    @property
+    def dropped(self) -> dict[str, int]:
+        """Return how many events each webhook has missed."""
+        return {name: target.dropped for name, target in self._targets.items()}
+
     def send(self, topic: str, envelope: Mapping[str, Any]) -> None:
         """Send an event to the webhook that a topic's ARN names, if there is one."""
         target = self._targets.get(target_in(topic))

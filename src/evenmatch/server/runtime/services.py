@@ -113,7 +113,8 @@ def assemble(
     shadows, switchbacks = Shadows(), Switchbacks()
     allocations = Allocations([Hook(*each) for each in plan.settings.allocation.items()])
     keys, players, gamelift = KeyQuota(), PlayerTickets(), GameLiftMemory()
-    events = GameLiftEvents(Targets(plan.settings.notifications).send, clocks.wall)
+    targets = Targets(plan.settings.notifications)
+    events = GameLiftEvents(targets.send, clocks.wall)
     views: list[LifecycleView] = [statistics, waits, presence, shown, switchbacks, players]
     views += [gamelift, events, metrics.watch(followers, statistics)]
     views += _traces(plan)
@@ -132,7 +133,7 @@ def assemble(
         versions=versions,
     )
     standstills = StalledQueues(runtime, statistics)
-    metrics.registry.register(AlertMetrics(runtime, standstills, allocations))
+    metrics.registry.register(AlertMetrics(runtime, standstills, allocations, targets))
     backlog.begin(runtime.give_up_shard)
     presence.begin(runtime)
     return_grace.begin(runtime)

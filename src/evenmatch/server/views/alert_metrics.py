@@ -16,6 +16,7 @@ from prometheus_client.registry import Collector
 
 from evenmatch.engine.engine import Engine
 from evenmatch.server.allocation.allocations import Allocations
+from evenmatch.server.gamelift.delivery import Targets
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.views.stalled_queues import StalledQueues
 
@@ -29,14 +30,20 @@ class AlertMetrics(Collector):
         runtime: The server's.
         standstills: Tells which queues stand still.
         allocations: Counts what hooks answer.
+        targets: Counts the events that webhooks miss.
     """
 
     def __init__(
-        self, runtime: Runtime, standstills: StalledQueues, allocations: Allocations
+        self,
+        runtime: Runtime,
+        standstills: StalledQueues,
+        allocations: Allocations,
+        targets: Targets,
     ) -> None:
         self._runtime = runtime
         self._standstills = standstills
         self._allocations = allocations
+        self._targets = targets
 
     def describe(self) -> list[Metric]:
         """Return nothing: queues have names only when there is an engine."""
@@ -57,7 +64,7 @@ class AlertMetrics(Collector):
             "Time in which the event loop read no socket, and which is not counted against players",
             value=runtime.lag.away,
         )
-        yield from _tries(self._allocations)
+        yield from _failed_calls(self._allocations, self._targets)
         if runtime.failure is None:
             slow = GaugeMetricFamily(
                 "evenmatch_policy_slow",
@@ -99,23 +106,31 @@ def _free_bytes(folder: Path | None) -> Iterator[Metric]:
         )
 
 
-def _tries(allocations: Allocations) -> Iterator[Metric]:
-    """Yield how often hooks were asked for a server, and how often they gave none."""
-    for name, text, counts in (
+def _failed_calls(allocations: Allocations, targets: Targets) -> Iterator[Metric]:
+    """Yield how often hooks gave no server, of their calls, and how many events were dropped."""
+    for name, text, label, counts in (
         (
             "evenmatch_allocation_tries",
             "Times that a hook was asked for a server",
+            "hook",
             allocations.tries,
         ),
         (
             "evenmatch_allocation_tries_failed",
             "Of these, those after which it had given none",
+            "hook",
             allocations.failures,
         ),
+        (
+            "evenmatch_events_dropped",
+            "Events that a webhook of notifications did not take",
+            "target",
+            targets.dropped,
+        ),
     ):
-        family = CounterMetricFamily(name, text, labels=["hook"])
-        for hook, count in counts.items():
-            family.add_metric([hook], count)
+        family = CounterMetricFamily(name, text, labels=[label])
+        for value, count in counts.items():
+            family.add_metric([value], count)
         yield family
 
 
