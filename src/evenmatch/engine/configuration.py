@@ -56,7 +56,8 @@ def check_configuration(configuration: Configure, tables: Tables) -> None:
         old = tables.queues.get(queue.name)
         if old is not None and old.group != queue.group and queue.name in used:
             raise ConfigError(
-                f"queue {queue.name} has waiting tickets: its group must stay {old.group}"
+                f"queue {queue.name} has waiting tickets, so its group must stay {old.group}: "
+                f"drain first, or bring the queue in under another name, which lets them expire"
             )
 
 

@@ -133,6 +133,13 @@ class TestConfigure:
         assert at_work.pools is pools
         assert tickets(after(at_work, enqueue(6.0, "b"))) == [("s0-1", "s0-2")]
 
+    def test_of_another_group_says_what_to_do_with_those_who_wait(self) -> None:
+        at_work = engine()
+        after(at_work, enqueue(1.0, "a"))
+
+        with pytest.raises(ConfigError, match="must stay default: drain first, or bring the queue"):
+            at_work.step(Configure(5.0, (Queue(group="elsewhere"),)))
+
     def test_may_move_an_empty_queue_to_another_group(self) -> None:
         at_work = engine()
 
