@@ -178,6 +178,7 @@ class Accounts:
         gone = [f"{keys[each].name} ({each})" for each in sorted(self._live - live)]
         self._live = live
         self.audit.note_server("keys expired", ", ".join(gone))
+        log.warning("keys_expired", keys=gone, consequence="whoever still uses them gets 401")
         return True
 
     def _look(self) -> Stamp:

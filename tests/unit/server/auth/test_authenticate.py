@@ -6,6 +6,7 @@ import json
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from evenmatch.config.server import ServerLimits, Tokens
 from evenmatch.errors import ConfigError
+from evenmatch.server.auth import accounts as accounts_module
 from evenmatch.server.auth import authenticate as gate_module
 from evenmatch.server.auth.authenticate import Authenticator
 from evenmatch.server.auth.keys import read_keys, write_keys
@@ -392,6 +394,8 @@ def test_expiry_of_a_key_cuts_its_streams(tmp_path: Path, monkeypatch: pytest.Mo
     expires = time.time() + 3_600.0
     add_key(tmp_path, "short", expires=expires)
     other = add_key(tmp_path, "long")
+    log = Mock()
+    monkeypatch.setattr(accounts_module, "log", log)
 
     async def scene(site: Site) -> None:
         follower = site.parts.followers.admit()
@@ -403,6 +407,10 @@ def test_expiry_of_a_key_cuts_its_streams(tmp_path: Path, monkeypatch: pytest.Mo
         entries = (await site.call("GET", "/v1/audit", key=other)).body["entries"]
         assert entries[-1]["action"] == "keys expired"
         assert entries[-1]["detail"].startswith("short (")
+        # Whoever looks for why a backend is refused looks into the log first.
+        log.warning.assert_called_once()
+        assert log.warning.call_args.args == ("keys_expired",)
+        assert log.warning.call_args.kwargs["keys"][0].startswith("short (")
 
     with_site(tmp_path, scene)
 
