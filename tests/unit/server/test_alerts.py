@@ -674,9 +674,10 @@ def test_queue_that_somebody_paused() -> None:
     happened("EvenmatchQueuePaused", scene)
 
 
-def cluster(nodes: int, unlike: int) -> Scrape:
+def cluster(nodes: int, unlike: int, unfollowed: int = 0) -> Scrape:
     """Return what a node says that knows so many, and so many with another CONFIG."""
-    return scrape(NodeMetrics("a", lambda: ClusterFigures(nodes, unlike)).text().encode())
+    figures = ClusterFigures(nodes, unlike, unfollowed=unfollowed)
+    return scrape(NodeMetrics("a", lambda: figures).text().encode())
 
 
 def test_node_that_is_gone() -> None:
@@ -690,6 +691,13 @@ def test_hour_of_nodes_is_that_of_the_cluster_and_not_of_each_node() -> None:
     # number; its own median would be missed for an hour.
     missing = EXPRESSIONS["EvenmatchNodeMissing"]
     assert re.search(r"quantile_over_time\(0\.5, max by \(job\) \(evenmatch_nodes\)\[1h:", missing)
+
+
+def test_node_that_cannot_read_along() -> None:
+    blind = EXPRESSIONS["EvenmatchNodeNotFollowing"]
+    # A take-over or a short outage costs a few looks.
+    assert fires(blind, cluster(3, 0, 2), cluster(3, 0, 9)) == {}
+    assert fires(blind, cluster(3, 0, 2), cluster(3, 0, 60))
 
 
 def test_nodes_of_two_configs() -> None:
