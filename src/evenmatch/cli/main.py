@@ -8,7 +8,7 @@ import gc
 import os
 import sys
 from difflib import get_close_matches
-from errno import ENOSPC
+from errno import EACCES, ENAMETOOLONG, ENOSPC, EPERM, EROFS
 from io import TextIOWrapper
 
 from cyclopts import (
@@ -35,6 +35,8 @@ from evenmatch.solvers.kernel import COMPILING, on_compile
 BAD_INPUT = 2
 FAILURE = 1
 INTERRUPTED = 130
+CLOSED = (EACCES, EPERM, EROFS, ENAMETOOLONG)
+"""Errors of paths that the system refuses, for whatever they are named."""
 
 COMMANDS = {
     "serve": "Start a server that takes tickets and makes matches, over HTTP.",
@@ -135,6 +137,8 @@ def main(tokens: list[str] | None = None) -> int:
         sys.stderr.close()
         return FAILURE
     except OSError as error:
+        if error.errno in CLOSED and error.filename is not None:
+            return _say(_refused(error), BAD_INPUT)
         if error.errno != ENOSPC:
             raise
         # What is left in the buffer would fail once more at exit.
@@ -191,6 +195,15 @@ def _escape(error: UnicodeError) -> tuple[str, int]:
     halves = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass").hex()
     escaped = [f"\\u{halves[at : at + 4]}" for at in range(0, len(halves), 4)]
     return "".join(escaped), error.end
+
+
+def _refused(error: OSError) -> str:
+    """Return what to say about a path that the system refuses."""
+    name = error.filename if isinstance(error.filename, int) else os.fsdecode(error.filename)
+    advice = "name another path"
+    if error.errno != ENAMETOOLONG:
+        advice = f"let the user who runs this command reach and use it, or {advice}"
+    return f"{name} cannot be used: {error.strerror}; {advice}"
 
 
 def _unknown(command: str) -> str:

@@ -244,6 +244,49 @@ def test_file_that_cannot_be_opened_stays(tmp_path: Path, monkeypatch: pytest.Mo
     assert path.read_text() == "before\n"
 
 
+LONG = "x" * 300
+REFUSED = "cannot be used: File name too long; name another path\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("simulate", str(DUEL), "--matches", LONG),
+        ("compare", str(DUEL), "--policy", "greedy", "--report", LONG),
+        ("advise", "--match", "5v5", "--target-wait", "60", "--plot", LONG),
+        ("serve", str(DUEL), "--data", LONG),
+        ("replay", LONG),
+        ("backup", LONG, "copy"),
+        ("solve", LONG + ".json"),
+        ("check", str(DUEL), "--against", LONG),
+    ],
+    ids=lambda words: words[0],
+)
+def test_path_that_the_system_refuses_is_named_in_a_sentence(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(list(words)) == BAD_INPUT
+    said = capsys.readouterr().err
+    assert said.startswith(f"evenmatch: {LONG}")
+    assert said.endswith(REFUSED)
+
+
+def test_folder_of_another_user_is_named_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    closed = tmp_path / "theirs" / "matches.jsonl"
+
+    def refuse(path: Path, **_: object) -> None:
+        raise PermissionError(EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_dir", refuse)
+    assert main(["simulate", str(DUEL), "--matches", str(closed)]) == BAD_INPUT
+    assert capsys.readouterr().err == (
+        f"evenmatch: {closed} cannot be used: Permission denied; "
+        "let the user who runs this command reach and use it, or name another path\n"
+    )
+
+
 def test_check_of_duels_loads_nothing_heavy() -> None:
     assert loaded_by("check", str(DUEL)) == []
 
