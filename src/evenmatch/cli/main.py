@@ -30,7 +30,7 @@ from evenmatch.errors import (
     NotSupported,
     nearest_name,
 )
-from evenmatch.solvers.kernel import COMPILING, on_compile
+from evenmatch.solvers.kernel import compiling, on_compile
 
 BAD_INPUT = 2
 FAILURE = 1
@@ -247,7 +247,7 @@ def _unusable(error: CycloptsError, command: str) -> str:
 
 
 def _say_that_it_compiles() -> None:
-    print(COMPILING, file=sys.stderr, flush=True)
+    print(compiling(), file=sys.stderr, flush=True)
 
 
 def _say(sentence: str, code: int) -> int:

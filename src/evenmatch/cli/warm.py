@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -47,14 +46,11 @@ def warm(
     if jobs is not None and jobs < 1:
         raise ConfigError(f"--jobs must be at least 1, got {jobs}")
     check_installed()
-    from evenmatch.solvers.kernel_cache import alone, cache_folder
+    from evenmatch.solvers.kernel_cache import alone, cache_folder, unkept
 
+    if problem := unkept():
+        raise NotSupported(problem)
     folder = cache_folder()
-    if folder is None or not os.access(folder, os.W_OK):
-        raise NotSupported(
-            f"compiled kernels cannot be kept, since {folder or '~/.cache'} cannot be written to; "
-            "name another folder in the environment variable XDG_CACHE_HOME"
-        )
     # Other processes compile; here, reading a configuration must not.
     with defer(load_kept=False):
         queues = [queue for each in configs for queue in _queues(each)] if configs else None

@@ -39,11 +39,11 @@ from evenmatch.simulation.outcomes import OutcomeSimulator
 from evenmatch.simulation.seeds import generator
 from evenmatch.simulation.simulator import Simulator
 from evenmatch.simulation.splits import Parts
-from evenmatch.solvers.kernel import COMPILING, INSTALL, on_compile, uncompiled
+from evenmatch.solvers.kernel import INSTALL, compiling, on_compile, uncompiled
 
 if not on_compile:
     # From Python, nothing else would explain why the first run takes a minute.
-    on_compile.append(lambda: print(COMPILING, file=sys.stderr, flush=True))
+    on_compile.append(lambda: print(compiling(), file=sys.stderr, flush=True))
 
 PLAIN_MOST = 500
 """Most arrivals of duels that plain Python simulates in the time that loading numba takes."""

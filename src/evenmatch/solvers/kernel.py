@@ -25,7 +25,7 @@ from evenmatch.errors import NotSupported
 Function = TypeVar("Function", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type)
 
-COMPILING = "evenmatch: compiling solvers for this machine; it happens once and may take a minute"
+COMPILING = "evenmatch: compiling solvers for this machine; "
 on_compile: list[Callable[[], None]] = []
 """Called before a kernel that is in no cache is compiled, for instance to tell the user."""
 
@@ -302,6 +302,15 @@ def _compile(function: Callable[..., Any], signature: str, inline: bool, allocat
         # Said before the compiler is loaded, which takes memory that is not given back.
         _say_once()
     return loaded or compiled()
+
+
+def compiling() -> str:
+    """Say that kernels are being compiled, and whether the next process has to wait for it too."""
+    from evenmatch.solvers.kernel_cache import unkept
+
+    if problem := unkept():
+        return f"{COMPILING}every command that needs them may take a minute longer: {problem}"
+    return f"{COMPILING}it happens once and may take a minute"
 
 
 def _say_once() -> None:

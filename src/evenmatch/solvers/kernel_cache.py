@@ -218,6 +218,18 @@ def cache_folder() -> str | None:
     return folder
 
 
+def unkept() -> str:
+    """Say why no kernel that is compiled now would be kept, and what to do; "" if they are kept."""
+    folder = cache_folder()
+    if folder is not None and os.access(folder, os.W_OK):
+        return ""
+    tried = folder or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return (
+        f"compiled kernels cannot be kept, since {tried} cannot be written to; name another "
+        "folder in the environment variable XDG_CACHE_HOME"
+    )
+
+
 @cache
 def machine() -> str:
     """Return, as text, what compiled code depends on beside its sources."""

@@ -100,6 +100,30 @@ def test_kernels_of_a_module_are_compiled_once(own: Path) -> None:
     assert {path.suffix for path in folder.iterdir()} == {".code", ".parts"}
 
 
+SAYS_THAT_IT_COMPILES = """
+from evenmatch.solvers import kernel
+kernel.on_compile.append(lambda: print(kernel.compiling()))
+add = kernel.kernel("int64(int64, int64)")(lambda a, b: a + b)
+print(add(2, 3))
+"""
+
+
+def test_compiling_says_whether_it_happens_once(tmp_path: Path) -> None:
+    pytest.importorskip("numba")
+    begins = "evenmatch: compiling solvers for this machine; "
+    once = f"{begins}it happens once and may take a minute"
+    assert run(SAYS_THAT_IT_COMPILES, tmp_path) == [once, "5"]
+    closed = tmp_path / "file"
+    closed.touch()
+    said, answer = run(SAYS_THAT_IT_COMPILES, closed)
+    assert answer == "5"
+    assert said == (
+        f"{begins}every command that needs them may take a minute longer: compiled kernels cannot "
+        f"be kept, since {closed} cannot be written to; name another folder in the environment "
+        "variable XDG_CACHE_HOME"
+    )
+
+
 def test_kernels_that_check_indices_are_others(own: Path) -> None:
     assert run(KERNELS_OF_TREES, own, NUMBA_BOUNDSCHECK="1") == ["1", "8"]
 

@@ -15,12 +15,12 @@ from evenmatch.lab.solve.factors import BatchFactor, figures_of, without
 from evenmatch.lab.solve.json_batch import RuledBatch, batch_of_tickets, read_batch
 from evenmatch.lab.solve.search import SolveBudget, parse_method, parse_objective
 from evenmatch.lab.solve.solution import POINTS, Settings, Solution, cost_of, solve_batch
-from evenmatch.solvers.kernel import COMPILING, on_compile
+from evenmatch.solvers.kernel import compiling, on_compile
 from evenmatch.solvers.teams.batch import Places
 
 if not on_compile:
     # From Python, nothing else would explain why the first batch takes a minute.
-    on_compile.append(lambda: print(COMPILING, file=sys.stderr, flush=True))
+    on_compile.append(lambda: print(compiling(), file=sys.stderr, flush=True))
 
 BUDGET_MS, BUDGET_MS_MAX = 1_000, 86_400_000
 EFFORT_MAX = 10**12
