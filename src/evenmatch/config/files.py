@@ -13,6 +13,7 @@ import stat
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value", bound=msgspec.Struct)
 BYTES_MAX = 1_000_000
+PIPES = 8
+"""Pipes whose text is remembered; a command names no more."""
 PARTS_MAX = 16
 """Most parts of a dotted key."""
 _PART = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')"""
@@ -320,10 +323,31 @@ def _is_special(path: str | Path) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
+def bytes_of(path: str | Path) -> bytes:
+    """Return what a file holds, up to a byte more than a configuration may have.
+
+    A pipe, such as `<(...)` in a shell, gives its text once, and a command looks at a configuration
+    several times: the later looks get what the first one got.
+    """
+    found = os.stat(path)
+    if stat.S_ISFIFO(found.st_mode):
+        return _bytes_of_pipe((str(path), found.st_dev, found.st_ino))
+    return _first_bytes(path)
+
+
+@lru_cache(maxsize=PIPES)
+def _bytes_of_pipe(pipe: tuple[str, int, int]) -> bytes:
+    return _first_bytes(pipe[0])
+
+
+def _first_bytes(path: str | Path) -> bytes:
+    with Path(path).open("rb") as file:
+        return file.read(BYTES_MAX + 1)
+
+
 def _read(path: str | Path) -> str:
     try:
-        with Path(path).open("rb") as file:
-            data = file.read(BYTES_MAX + 1)
+        data = bytes_of(path)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ConfigError(f"cannot be read: {reason or error}") from None

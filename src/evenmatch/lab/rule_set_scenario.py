@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from evenmatch.config.files import bytes_of
 from evenmatch.errors import ConfigError
 from evenmatch.lab.playfab_draws import drawn_by_queue
 from evenmatch.model.fields import Fact
@@ -68,7 +69,7 @@ def scenario_of_rules(path: str | Path, base: Scenario | None = None) -> RuledSc
         ConfigError: The file cannot be read, has errors, or the scenario has several queues.
     """
     try:
-        compiled, drawn = _read(Path(path).read_bytes())
+        compiled, drawn = _read(bytes_of(path))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
     except ConfigError as error:

@@ -1,6 +1,9 @@
 """`check`: what a configuration means, what may surprise, and whether matches keep to it."""
 
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -951,3 +954,35 @@ def test_matches_and_a_journal_are_two_checks(
     told = capsys.readouterr()
     assert told.out == ""
     assert "give only one of --matches and --against" in told.err
+
+
+RULES = {
+    "name": "duel",
+    "ruleLanguageVersion": "1.0",
+    "teams": [{"name": name, "minPlayers": 1, "maxPlayers": 1} for name in ("red", "blue")],
+}
+
+
+@contextmanager
+def piped(text: str) -> Iterator[str]:
+    """Yield the name of a pipe that gives a text, as `<(...)` in a shell does."""
+    reads, writes = os.pipe()
+    os.write(writes, text.encode())
+    os.close(writes)
+    try:
+        yield f"/dev/fd/{reads}"
+    finally:
+        os.close(reads)
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="has no /dev/fd")
+def test_configuration_may_come_through_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    with piped(QUEUE + RULE) as name:
+        assert main(["check", name]) == 0
+        assert capsys.readouterr().out.startswith(f"{name} is valid.\n")
+    with piped(QUEUE + "[arrivals]\nrate = 1.0\ncount = 20\n") as name:
+        assert main(["simulate", name]) == 0
+        assert capsys.readouterr().out.startswith(f"{name}\ntickets")
+    with piped(json.dumps(RULES)) as name:
+        assert main(["simulate", "--rules", name]) == 0
+        assert capsys.readouterr().out.startswith(f"{name}\n")
