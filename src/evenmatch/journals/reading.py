@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -13,7 +14,7 @@ from evenmatch.errors import ConfigError, JournalError, JournalUnavailable
 from evenmatch.journals.base import Entry, Segment
 from evenmatch.journals.head import EntryReader, is_intact, missing_record_error, sealer
 from evenmatch.journals.sqlite import FILE_NAME
-from evenmatch.journals.sqlite_file import examine, forgive_text, translate_errors
+from evenmatch.journals.sqlite_file import examine, forgive_text, state_of, translate_errors
 
 
 def journal_of(data: Path) -> Path:
@@ -32,12 +33,30 @@ def journal_of(data: Path) -> Path:
 
 @contextmanager
 def read_only(path: Path) -> Iterator[sqlite3.Connection]:
-    """Yield a connection that cannot write; errors of SQLite become ours."""
-    with translate_errors(path):
-        uri = f"{path.resolve().as_uri()}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
+    """Yield a connection that cannot write; errors of SQLite become ours.
+
+    SQLite makes files beside a journal even to read it. Where this user may not, a journal whose
+    server has stopped is read as a file that nobody changes.
+
+    Raises:
+        JournalUnavailable: Somebody has changed it nevertheless.
+    """
+    before = state_of(path)
+    is_still = not before[1] and not os.access(path.resolve().parent, os.W_OK)
+    uri = f"{path.resolve().as_uri()}?mode=ro{'&immutable=1' if is_still else ''}"
+    try:
+        with (
+            translate_errors(path),
+            closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection,
+        ):
             forgive_text(connection)
             yield connection
+    finally:
+        # Whatever was read, or seemed to be damaged, was then a mixture of old and new.
+        if is_still and state_of(path) != before:
+            raise JournalUnavailable(
+                f"a server began to write to {path} while it was read: run the command again"
+            )
 
 
 def shards_of(connection: sqlite3.Connection) -> dict[str, int]:

@@ -291,7 +291,7 @@ def look(path: Path, judge: Callable[[sqlite3.Connection], None]) -> None:
         judge: Raises what is wrong with it.
     """
     for _ in range(ATTEMPTS):
-        before = _state(path)
+        before = state_of(path)
         if not before[1]:
             return
         try:
@@ -301,7 +301,7 @@ def look(path: Path, judge: Callable[[sqlite3.Connection], None]) -> None:
             return
         except Exception:
             # A look at files that changed meanwhile says nothing about the journal.
-            if _state(path) == before:
+            if state_of(path) == before:
                 raise
         else:
             return
@@ -325,7 +325,7 @@ def _log(path: Path) -> Path:
     return path.with_name(path.name + "-wal")
 
 
-def _state(path: Path) -> tuple[tuple[int, int], tuple[int, int] | None]:
+def state_of(path: Path) -> tuple[tuple[int, int], tuple[int, int] | None]:
     """Return size and time of change of the journal, and of its log, None if it is empty."""
     states = []
     for each in (path, _log(path)):

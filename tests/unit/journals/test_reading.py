@@ -1,5 +1,6 @@
 """A journal that somebody else reads: damage is told from what the server deleted meanwhile."""
 
+import os
 import sqlite3
 import tracemalloc
 from collections.abc import Callable
@@ -80,3 +81,24 @@ def test_few_large_records_are_in_memory_at_once(
         finally:
             tracemalloc.stop()
     assert most < 30 * 2**20
+
+
+def test_journal_in_a_closed_directory_is_read_without_files_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = ten_records(tmp_path)
+    before = sorted(each.name for each in tmp_path.iterdir())
+    seen = []
+    monkeypatch.setattr(os, "access", lambda place, mode: False)
+    found = read(path, lambda: seen.extend(sorted(each.name for each in tmp_path.iterdir())))
+    assert found == [*range(1, 11)]
+    assert seen == before
+
+
+def test_server_that_starts_while_a_closed_directory_is_read_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = ten_records(tmp_path)
+    monkeypatch.setattr(os, "access", lambda place, mode: False)
+    with pytest.raises(JournalUnavailable, match=r"began to write .* run the command again"):
+        read(path, lambda: path.with_name(f"{FILE_NAME}-wal").write_bytes(b"log"))
