@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import evenmatch
 from evenmatch.cli.main import BAD_INPUT, COMMANDS, main
 from evenmatch.cli.output import write_lines, write_text
 from evenmatch.errors import ConfigError
@@ -44,6 +45,12 @@ def test_answer_that_needs_no_command_loads_none(argument: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "loaded:"
+
+
+def test_package_is_the_command_too() -> None:
+    words = [sys.executable, "-I", "-m", "evenmatch", "--version"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{evenmatch.__version__}\n", "")
 
 
 def test_option_that_there_is_not_names_the_one_that_is_meant(
