@@ -75,6 +75,16 @@ class TestSeparators:
         assert ada.ticket.players[0].id == "ada"
         assert ada.ticket.attributes == {f"map{separator} mode": "sea"}
 
+    @pytest.mark.parametrize("before", ["\n\n", "sep=;\n", '"sep=;"\r\n\r\n', "SEP=;\r"])
+    def test_are_those_of_the_header_whatever_stands_before_it(
+        self, tmp_path: Path, before: str
+    ) -> None:
+        text = f"{before}at;player\n0,5;ada\n"
+        assert instants(tmp_path, text) == [0.5]
+        line = 3 + len(before.splitlines())
+        with pytest.raises(ArrivalsError, match=f"line {line}, column at: must be a "):
+            list(stream(tmp_path, f"{text}soon;bob\n"))
+
     def test_of_the_header_leave_others_in_cells(self, tmp_path: Path) -> None:
         (ada,) = stream(tmp_path, "at;mode\n5;duel, ranked\n", name="a.tsv")
         assert ada.ticket.attributes == {"mode": "duel, ranked"}

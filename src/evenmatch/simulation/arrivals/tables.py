@@ -12,7 +12,7 @@ import zlib
 from array import array
 from collections.abc import Iterator
 from datetime import datetime
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, TextIO, cast
 
@@ -25,6 +25,7 @@ CELL_MAX = 10_000
 LINE_MAX = 1_000_000
 FORMATS = ".csv, .tsv, .csv.gz, .tsv.gz or .parquet"
 SEPARATORS = (",", ";", "\t")
+HINT = re.compile(r'"?sep=[,;\t]"?\s*', re.IGNORECASE)
 QUOTED = re.compile(r'"[^"]*"')
 DECIMAL_COMMAS = re.compile(r"\s*[+-]?\d+,\d+(\s*\|\s*[+-]?\d+(,\d+)?)*\s*", re.ASCII)
 """A number with a comma for its point, or one for each player of a party."""
@@ -235,9 +236,10 @@ def _csv_lines(name: str, path: Path, *, is_packed: bool) -> Rows:
     try:
         with _open_text(path, is_packed=is_packed) as file:
             lines = _physical_lines(name, file)
-            head = next(lines, "")
+            before, head = _header_of(lines)
             separator = separator_of(head)
-            reader = csv.reader(chain([head], lines), strict=True, delimiter=separator)
+            counted = chain(repeat("\n", before), [head], lines)
+            reader = csv.reader(counted, strict=True, delimiter=separator)
             for cells in reader:
                 line = reader.line_num
                 if cells:
@@ -266,6 +268,19 @@ def _open_text(path: Path, *, is_packed: bool) -> TextIO:
     if is_packed:
         return cast("TextIO", gzip.open(path, "rt", encoding="utf-8-sig", newline=""))
     return path.open(encoding="utf-8-sig", newline="")
+
+
+def _header_of(lines: Iterator[str]) -> tuple[int, str]:
+    """Return how many lines come before the header, and the header; "" if there is none.
+
+    Before it may be empty lines, and a line `sep=;`, which tells a spreadsheet the separator.
+    """
+    before = 0
+    for line in lines:
+        if line.strip("\r\n") and (before or not HINT.fullmatch(line)):
+            return before, line
+        before += 1
+    return before, ""
 
 
 def separator_of(head: str) -> str:
