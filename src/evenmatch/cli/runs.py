@@ -171,7 +171,10 @@ def _columns(text: str | None) -> dict[str, str]:
                 f"--columns must be ours=theirs,ours=theirs such as at=joined,rating=mmr, "
                 f'got "{part}"'
             )
-        columns[OF_RATINGS.get(ours, ours)] = theirs
+        name = OF_RATINGS.get(ours, ours)
+        if name in columns:
+            raise ConfigError(f"--columns names {ours} twice: {columns[name]} and {theirs}")
+        columns[name] = theirs
     return columns
 
 

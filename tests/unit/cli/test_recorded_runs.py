@@ -102,6 +102,15 @@ def test_a_column_by_another_name_is_told_once(
     )
 
 
+def test_column_that_is_named_twice_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = given(tmp_path, "at,player,mmr")
+    assert main(["simulate", *files, "--columns", "rating=mmr,mean=at"]) == 2
+    said = "evenmatch: --columns names mean twice: mmr and at\n"
+    assert capsys.readouterr().err == said
+
+
 def test_check_warns_of_a_column_by_another_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
