@@ -76,7 +76,7 @@ def test_programs_and_commands_in_the_pages_print_what_the_pages_say() -> None:
     if shutil.which("curl") is None or shutil.which("bash") is None:
         pytest.skip("the pages use bash and curl")
     run = [each for each in PAGES if "```console\n" in each.read_text(encoding="utf-8")]
-    script("results.py", *map(str, in_turn(run, 3)))
+    script("results.py", *map(str, in_turn(run, 5)))
 
 
 def programs() -> Iterator[Any]:

@@ -3,7 +3,7 @@
 Programs and console blocks of README and how-tos are run by `tests/test_docs.py`, commands of
 docs/papers.md but reproductions by `tests/test_papers.py`. Here commands that docs/status.md names
 are run, and the figures beside them are looked for in what they print; and papers are done again,
-whole. Each day half the commands and one paper have their turn; `make test-full` has all.
+whole. Each day a fifth of the commands and one paper have their turn; `make test-full` has all.
 """
 
 import json
@@ -77,7 +77,7 @@ def test_a_wrong_figure_is_found() -> None:
     assert missing("mean wait .94 s of 2,424", "tickets 2,424 wait 0.9378 s") == []
 
 
-@pytest.mark.parametrize(("command", "page"), in_turn(status_rows(), 3))
+@pytest.mark.parametrize(("command", "page"), in_turn(status_rows(), 5))
 def test_status_has_the_figures_that_its_command_prints(
     command: str,
     page: str,

@@ -157,7 +157,7 @@ def test_policy_keeps_every_promise_on_one_script(spec: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("spec", SPECS if IS_LONG else in_turn(SPECS, 2))
+@pytest.mark.parametrize("spec", SPECS if IS_LONG else in_turn(SPECS, 3))
 def test_policy_keeps_every_promise(spec: str) -> None:
     every = 1 if IS_LONG or not (spec.startswith(SEARCHING) or spec in DEAR) else extent(16, 1)
     few = range(1 if spec.startswith(SEARCHING) else extent(1, 3 if ":" in spec else 6))

@@ -18,7 +18,7 @@ from evenmatch.server.cluster.frames import FrameLink
 from evenmatch.server.cluster.members import Members
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.testing import check_journal
-from tests.extent import extent
+from tests.extent import extent, in_turn
 from tests.fault.simulated.__main__ import KEPT, kept_seeds, main
 from tests.fault.simulated.faults import SHARES
 from tests.fault.simulated.judge import Judge
@@ -62,7 +62,7 @@ def test_nothing_is_lost_in_many_seeds() -> None:
     assert set().union(*(each.faults for each in outcomes)) >= set(SHARES)
 
 
-@pytest.mark.parametrize("number", [56, 3])
+@pytest.mark.parametrize("number", in_turn([56, 3], 2))
 def test_seed_gives_one_trace_however_strings_are_hashed(number: int) -> None:
     traces = []
     for hashing in ("1", "2"):

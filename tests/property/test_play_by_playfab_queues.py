@@ -12,7 +12,7 @@ import pytest
 from evenmatch.rules.playfab.compile import clock_of
 from evenmatch.rules.playfab.reader import load_queues
 from evenmatch.rules.playfab.rule_reader import READERS
-from tests.extent import extent, more
+from tests.extent import extent, in_turn, more
 from tests.playfab_play import (
     admitted,
     drawn_pool,
@@ -52,7 +52,7 @@ def test_matches_are_legal_at_once_and_none_is_left(first: int) -> None:
 
 @pytest.mark.long
 @more
-@pytest.mark.parametrize("first", range(10_000, 12_000, 100))
+@pytest.mark.parametrize("first", in_turn(range(10_000, 12_000, 100), 2))
 def test_many_more_with_larger_pools(first: int) -> None:
     for seed in range(first, first + extent(10, 100)):
         faults, _ = play_of(seed, 8, 7_000)

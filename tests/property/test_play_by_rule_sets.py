@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from evenmatch.rules.flexmatch.checker.judgement import is_legal, legal_instants
-from tests.extent import IS_LONG, extent, more
+from tests.extent import IS_LONG, extent, in_turn, more
 from tests.flexmatch_draws import drawn_pool, drawn_rule_set
 from tests.flexmatch_play import admitted, divisions, faults_of_play, left_unmade, played
 
@@ -51,7 +51,7 @@ def test_matches_are_legal_at_once_and_none_is_left(first: int) -> None:
 @pytest.mark.long
 @more
 @pytest.mark.parametrize(
-    "first", [each for each in range(10_000, 12_000, 100) if IS_LONG or each not in DEAR]
+    "first", in_turn([at for at in range(10_000, 12_000, 100) if IS_LONG or at not in DEAR], 2)
 )
 def test_many_more_with_larger_pools(first: int) -> None:
     for seed in range(first, first + extent(4, 100)):
