@@ -288,8 +288,8 @@ def _compile(function: Callable[..., Any], signature: str, inline: bool, allocat
     def compiled() -> Any:
         from numba.core import typeinfer
 
-        # `_nrt` is missing from numba's own list of keywords.
-        unlisted: Any = {"_nrt": allocates}
+        # `_nrt` is missing from numba's own list of keywords. No kernel is called by C.
+        unlisted: Any = {"_nrt": allocates, "no_cfunc_wrapper": True}
         made: Any = numba.njit(nogil=True, forceinline=inline, **unlisted)(function)
         made._cache = cache
         with typeinfer.register_dispatcher(made):
