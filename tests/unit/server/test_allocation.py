@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import jsonschema
 import msgspec
@@ -329,6 +330,27 @@ class TestBusyJournal:
 
         play(scene)
         assert len(turned_away) == 3
+        # A fleet gives another server whenever it is asked; a hook without one may have one by now.
+        assert len(stand_in.asked) == (1 if refused is Assign else 4)
+
+    def test_is_asked_ever_more_seldom(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(allocations, "FIRST_PAUSE", 1_000.0)
+        monkeypatch.setattr(allocations, "LONGEST_PAUSE", 4_000.0)
+        runtime = Mock(look=AsyncMock(side_effect=Overloaded("the journal is behind")))
+
+        async def scene() -> None:
+            found = allocations.Allocations([])
+            found.begin(runtime)
+            found._chance = Mock(uniform=lambda *_: 1.0)
+            order, pauses = allocations._Order("m1", "duel", "fleet"), []
+            for _ in range(4):
+                await found._try(order)
+                assert order.timer is not None
+                pauses.append(order.timer.when() - asyncio.get_running_loop().time())
+                order.timer.cancel()
+            assert pauses == pytest.approx([1_000.0, 2_000.0, 4_000.0, 4_000.0], abs=400.0)
+
+        play(scene)
 
 
 class TestDead:

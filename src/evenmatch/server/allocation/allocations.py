@@ -26,7 +26,7 @@ from evenmatch.engine.records import Record
 from evenmatch.errors import MatchmakingError, Overloaded, TooLate, UnknownMatch
 from evenmatch.model.events import Assigned, Finished, Matched, Voided
 from evenmatch.model.inputs import Assign, Void
-from evenmatch.server.allocation.hooks import Hook, NoServer
+from evenmatch.server.allocation.hooks import AllocatedPlace, Hook, NoServer
 from evenmatch.server.runtime.logs import log
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.wire.backfill import AllocationState
@@ -46,7 +46,9 @@ class _Order(msgspec.Struct):
     hook: str
     state: str = "waiting"
     attempts: int = 0
+    pauses: int = 0
     reason: str | None = None
+    place: AllocatedPlace | None = None
     task: asyncio.Task[None] | None = None
     timer: asyncio.TimerHandle | None = None
 
@@ -181,7 +183,7 @@ class Allocations:
         except NoServer as error:
             await self._failed(order, error)
         except Overloaded as error:
-            # This is no fault of the hook: a server that it has found is for this match.
+            # This is no fault of the hook, and the server that it has found stays with the match.
             self._pause(order, error.message)
         except MatchmakingError as error:
             # The engine knows better by now, or the shard is being rebuilt, which begins anew.
@@ -200,13 +202,14 @@ class Allocations:
         if roster is None or roster.allocation is None:
             self._orders.pop(order.match, None)
             return
-        order.attempts += 1
-        self.tries[order.hook] += 1
-        place = await self._hooks[order.hook].ask(kept.match, roster)
-        if place.assignment is None:
+        if order.place is None:
+            order.attempts += 1
+            self.tries[order.hook] += 1
+            order.place = await self._hooks[order.hook].ask(kept.match, roster)
+        if order.place.assignment is None:
             order.state, order.reason = "told", None
         else:
-            await runtime.ask(Assign(runtime.now(), order.match, place.assignment))
+            await runtime.ask(Assign(runtime.now(), order.match, order.place.assignment))
 
     async def _failed(self, order: _Order, error: NoServer) -> None:
         """Try again later, or give up."""
@@ -230,7 +233,8 @@ class Allocations:
         """Ask again after a while."""
         order.state, order.reason = "paused", reason
         self._log_failure(order)
-        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(order.attempts - 1, 20))
+        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(order.pauses, 20))
+        order.pauses += 1
         order.timer = asyncio.get_running_loop().call_later(
             pause * self._chance.uniform(0.5, 1.5), self._again, order
         )
