@@ -43,8 +43,9 @@ class Certificate:
     def __init__(self, cert: Path, key: Path, *, wall: Callable[[], float] = time.time) -> None:
         self._files = cert, key
         self._wall = wall
-        self._stamp = self._look()
-        self._seen = self._stamp
+        self._stamp = self._seen = self._look()
+        # What was told of already; who may read a file can change without its stamp.
+        self._refused: Stamp = ()
         self._told_at = self._told_left = float("inf")
         self.context, self._ends_at = _read(cert, key)
 
@@ -70,11 +71,11 @@ class Certificate:
         if stamp == self._stamp:
             return
         try:
-            self.context, self._ends_at = _read(*self._files)
+            self.context, self._ends_at = _read(*self._files, _no_passphrase)
         except ConfigError as error:
-            if stamp == seen:
+            if stamp == seen != self._refused:
                 log.error("certificate_not_read", error=str(error), consequence="the old one stays")
-                self._stamp = stamp
+                self._refused = stamp
             return
         self._stamp, self._told_at = stamp, float("inf")
         log.info("certificate_renewed", file=str(self._files[0]), expires=self._end)
@@ -113,11 +114,18 @@ class Certificate:
         return tuple(found)
 
 
-def _read(cert: Path, key: Path) -> tuple[ssl.SSLContext, float]:
+def _no_passphrase() -> str:
+    """Refuse a key with a passphrase, for which OpenSSL would stop the server at its terminal."""
+    raise ConfigError("the key of --tls-key has a passphrase, which only a start can ask for")
+
+
+def _read(
+    cert: Path, key: Path, passphrase: Callable[[], str] | None = None
+) -> tuple[ssl.SSLContext, float]:
     """Return what shows a certificate to clients, and when that expires, Unix seconds."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
-        context.load_cert_chain(cert, key)
+        context.load_cert_chain(cert, key, passphrase)
         return context, _end_of(cert.read_bytes())
     except OSError as error:
         reason = error.strerror or str(error)
