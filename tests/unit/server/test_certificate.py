@@ -1,14 +1,16 @@
 """The certificate of a server: renewed by its files alone, and never forgotten until it expires."""
 
+import asyncio
 import time
 from pathlib import Path
-from unittest.mock import Mock
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from cryptography.hazmat.primitives import serialization
 
 from evenmatch.errors import ConfigError
 from evenmatch.server.runtime import certificate as module
+from evenmatch.server.runtime import serve
 from evenmatch.server.runtime.certificate import Certificate
 from tests.certificates import certificate_in
 
@@ -129,6 +131,18 @@ def test_files_that_are_gone_leave_the_certificate_as_it_is(tmp_path: Path, log:
     ours.renew()
     assert ours.context is before
     assert "No such file" in log.error.call_args.kwargs["error"]
+
+
+def test_certificate_that_broke_meanwhile_ends_a_start_before_anything_began(
+    tmp_path: Path,
+) -> None:
+    cert, key = map(Path, certificate_in(tmp_path))
+    place, running = serve.ListenOptions(tls_cert=cert, tls_key=key), Mock(start=AsyncMock())
+    serve.check_certificate(place)
+    cert.unlink()
+    with pytest.raises(ConfigError, match="No such file"):
+        asyncio.run(serve._run(running, place, Mock(), Mock(), is_keyed=False))
+    running.start.assert_not_called()
 
 
 def test_key_of_another_certificate_is_refused(tmp_path: Path) -> None:

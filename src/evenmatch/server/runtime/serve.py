@@ -314,12 +314,13 @@ async def _run(
     is_keyed: bool,
 ) -> None:
     prepare_structs()
+    # It may have changed while this server waited for another one; nothing has begun yet.
+    certificate = certificate_of(place)
     await running.start()
     load_late_modules()
     calm_collector()
     share_interpreter()
     app = with_cors(running.app, running.origins)
-    certificate = certificate_of(place)
     config = _config(app, place, lambda: running.direct_gate, running.frames)
     server = _Server(config, running, certificate)
     host, port = listening.getsockname()[:2]
