@@ -226,10 +226,10 @@ def without_password(address: str) -> str:
     place, mark, query = rest.partition("?")
     if "=" not in query:
         return start + rest.rpartition("@")[2]
-    if "@" in query and "@" not in place:
+    if "@" in query:
         # A value, or the rest of a password that holds a question mark: nobody can say.
         return f"{start}..."
-    hidden = re.sub("((?:^|&)[a-z]*password=)[^&#]*", r"\1...", query)
+    hidden = re.sub("(?i)((?:^|&)[a-z]*password=)[^&#]*", r"\1...", query)
     return f"{start}{place.rpartition('@')[2]}{mark}{hidden}"
 
 
