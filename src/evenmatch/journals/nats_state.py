@@ -23,6 +23,9 @@ WITNESS_EVERY = 1.0
 PARTED = "list-"
 """Begins the use of a list's parts; its name and the revision before it follow."""
 
+PARTS = re.compile("[0-9a-z-]+-[0-9]{1,6}")
+"""The name of parts."""
+
 _Item = TypeVar("_Item")
 
 
@@ -197,9 +200,10 @@ class Documents:
             if message is None:
                 return 0, []
             line, _, body = message.data.partition(b"\n")
-            if parts := line[9:].decode(errors="replace"):
+            # A name that is none is damage, which the checksum shows.
+            if parts := PARTS.fullmatch(line[9:].decode(errors="replace")):
                 self._parted.add(subject)
-                body = await self.get_parts(shard, parts) or b""
+                body = await self.get_parts(shard, parts[0]) or b""
             if line[:8] == b"%08x" % crc32(body, crc32(subject.encode())):
                 return message.seq, msgspec.json.decode(body, type=kind)
             # Its parts may have gone when another one took its place.
