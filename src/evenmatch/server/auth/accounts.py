@@ -170,15 +170,16 @@ class Accounts:
         return frozenset(key.id for key in self.ring.keys.values() if key.state(now) == "live")
 
     def _note_expired(self) -> bool:
-        """Return whether a key has expired since the last look."""
+        """Return whether other keys are live than at the last look; tell of those that expired."""
         live = self._live_keys()
         if live == self._live:
             return False
         keys = self.ring.keys
         gone = [f"{keys[each].name} ({each})" for each in sorted(self._live - live)]
         self._live = live
-        self.audit.note_server("keys expired", ", ".join(gone))
-        log.warning("keys_expired", keys=gone, consequence="whoever still uses them gets 401")
+        if gone:  # else a clock that was set back has made them live again
+            self.audit.note_server("keys expired", ", ".join(gone))
+            log.warning("keys_expired", keys=gone, consequence="whoever still uses them gets 401")
         return True
 
     def _look(self) -> Stamp:

@@ -411,6 +411,10 @@ def test_expiry_of_a_key_cuts_its_streams(tmp_path: Path, monkeypatch: pytest.Mo
         log.warning.assert_called_once()
         assert log.warning.call_args.args == ("keys_expired",)
         assert log.warning.call_args.kwargs["keys"][0].startswith("short (")
+        # A clock that is set back makes it live again, of which there is nothing to tell.
+        monkeypatch.setattr(site.entrance.accounts, "_wall", lambda: expires - 1.0)
+        site.gate.look()
+        log.warning.assert_called_once()
 
     with_site(tmp_path, scene)
 
