@@ -16,7 +16,7 @@ from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Cancel, Configure, Enqueue
 from evenmatch.model.queue import Criterion, Queue, Scale, Switchback
 from evenmatch.model.ticket import NewTicket, Player, Rating
-from evenmatch.server.runtime.recovery import ShardPlan, resolve
+from evenmatch.server.runtime.recovery import ShardPlan, foresee_against, resolve
 from evenmatch.server.runtime.services import assemble
 from evenmatch.server.views.switchback import Switchbacks, arm_of, next_turn, with_current_policies
 
@@ -118,6 +118,27 @@ class World:
 
     def _step(self, given: Configure | Enqueue | Cancel) -> None:
         self._lifecycle.hear(self.engine.step(given))
+
+
+def test_turn_that_came_meanwhile_is_no_other_configuration() -> None:
+    async def scene() -> list[str]:
+        plan, journal = ShardPlan((DUEL,)), MemoryJournal()
+        runtime = assemble(plan, journal).runtime
+        await runtime.start()
+        tables = runtime.engine.tables
+        queues, version = tuple(tables.queues.values()), tables.version + 1
+        by = "PUT /v1/config"
+        await runtime.ask(Configure(runtime.now(), queues, plan.seed, version, (), by))
+        (other,) = set(TURNS.policies) - {queues[0].policy}
+        # As the journal would be if the server had ended in the block before.
+        queues = (msgspec.structs.replace(queues[0], policy=other),)
+        await runtime.ask(Configure(runtime.now(), queues, plan.seed, version, (), by))
+        await runtime.stop()
+        changed = (msgspec.structs.replace(DUEL, wait_max=9.0),)
+        plans = plan, msgspec.structs.replace(plan, queues=changed)
+        return [(await foresee_against(journal.reopen(), each)).set_by for each in plans]
+
+    assert asyncio.run(scene()) == ["", "PUT /v1/config"]
 
 
 def test_figures_by_policy_and_their_difference_with_its_interval() -> None:

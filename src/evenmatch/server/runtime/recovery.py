@@ -583,7 +583,9 @@ async def foresee_against(journal: Journal, plan: ShardPlan) -> Foreseen:
         check_waiting(tables, plan)
     except ConfigError as error:
         refused = str(error)
-    if with_current_policies(plan.queues, now) != tuple(tables.queues.values()):
+    # Policies that take turns may have done so since the last record.
+    present = with_current_policies(tables.queues.values(), now)
+    if with_current_policies(plan.queues, now) != present:
         set_by = tables.configured_by
     return Foreseen(effect, len(tables.waiting), refused, set_by)
 
