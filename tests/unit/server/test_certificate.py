@@ -1,6 +1,7 @@
 """The certificate of a server: renewed by its files alone, and never forgotten until it expires."""
 
 import asyncio
+import ssl
 import time
 from pathlib import Path
 from unittest.mock import AsyncMock, Mock
@@ -92,6 +93,17 @@ def test_half_of_a_renewal_is_awaited_and_told_only_if_it_stays(tmp_path: Path, 
     (tmp_path / "key.pem").write_bytes(new_key)
     ours.renew()
     assert ours.context is not before
+
+
+@pytest.mark.parametrize("version", [2, 5])
+def test_end_is_known_whatever_follows_in_the_chain(tmp_path: Path, version: int) -> None:
+    cert, key = map(Path, certificate_in(tmp_path, days=3.0))
+    first = ssl.PEM_cert_to_DER_cert(cert.read_text())
+    head = bytes.fromhex("a003020102")
+    assert head in first
+    other = ssl.DER_cert_to_PEM_cert(first.replace(head, head[:-1] + bytes([version]), 1) + b"0")
+    cert.write_text(cert.read_text() + other)
+    assert Certificate(cert, key).seconds_left < 4.0 * DAY
 
 
 def test_files_that_could_not_be_read_are_taken_as_soon_as_they_can(

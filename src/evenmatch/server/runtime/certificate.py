@@ -138,9 +138,10 @@ def _read(
 def _end_of(text: bytes) -> float:
     """Return when the first certificate of a chain expires; infinite if it cannot be told."""
     # Imported here, since most servers have a proxy that speaks TLS.
-    from cryptography.x509 import load_pem_x509_certificates
+    from cryptography.x509 import InvalidVersion, load_pem_x509_certificate
 
     try:
-        return load_pem_x509_certificates(text)[0].not_valid_after_utc.timestamp()
-    except ValueError:
+        # OpenSSL takes some behind it that are none here, and these say nothing of its end.
+        return load_pem_x509_certificate(text).not_valid_after_utc.timestamp()
+    except (ValueError, InvalidVersion):
         return float("inf")
