@@ -191,7 +191,8 @@ export class Connection {
             seen.delete(event.ticket);
           } else {
             const { id } = event.ticket;
-            if (!followed.has(id) || event.sequence <= (seen.get(id) ?? -1)) continue;
+            // A lower number was not said before: the server was set back to a copy of its journal.
+            if (!followed.has(id) || event.sequence === seen.get(id)) continue;
             seen.set(id, event.sequence);
             if (OVER.has(event.event)) followed.delete(id) && seen.delete(id);
           }

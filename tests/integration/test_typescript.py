@@ -339,6 +339,32 @@ console.log(told.join(" "));
 """
 
 
+SET_BACK = """
+const { Connection } = await import(process.argv.at(-1));
+const told = [];
+const said = [[[90, "matched"]], [[90, "matched"], [40, "waiting"], [51, "cancelled"]]];
+globalThis.WebSocket = class extends EventTarget {
+  constructor() {
+    super();
+    setTimeout(() => this.dispatchEvent(new Event("open")));
+  }
+  send() {
+    for (const [sequence, event] of said.shift()) {
+      const data = JSON.stringify({ event, sequence, ticket: { id: "s0-1" } });
+      this.dispatchEvent(Object.assign(new Event("message"), { data }));
+    }
+    this.close();
+  }
+  close() {
+    this.dispatchEvent(Object.assign(new Event("close"), { code: 1012 }));
+  }
+};
+const server = new Connection("http://here", { chance: () => 0 });
+for await (const { sequence } of server.stream(["s0-1"])) told.push(sequence);
+console.log(told.join(" "));
+"""
+
+
 NEVER_OPENED = """
 const { Connection } = await import(process.argv.at(-1));
 const told = [];
@@ -517,6 +543,10 @@ def test_events_come_where_bodies_cannot_be_iterated_over() -> None:
 
 def test_events_go_on_after_lost_connections_only() -> None:
     assert said_by(ODD_EVENT).split() == [*["asked"] * 3, "SyntaxError"]
+
+
+def test_stream_takes_what_a_server_says_that_was_set_back_to_a_copy() -> None:
+    assert said_by(SET_BACK).split() == ["90", "40", "51"]
 
 
 def test_events_end_with_the_last_state_and_ask_nothing_more() -> None:

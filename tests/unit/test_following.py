@@ -96,3 +96,15 @@ def test_ticket_that_is_followed_again_after_a_problem_is_told_of_from_the_begin
         return [each.event for each in told if each is not None]
 
     assert asyncio.run(scene()) == ["waiting", "problem", "waiting"]
+
+
+def test_stream_takes_what_a_server_says_that_was_set_back_to_a_copy() -> None:
+    def told(sequence: int, state: bytes) -> bytes:
+        ticket = b'{"id":"s0-1","state":"%b","wait":1.0}' % state
+        return b'{"event":"%b","sequence":%d,"ticket":%b}' % (state, sequence, ticket)
+
+    stream = TicketStream(Exchange("http://127.0.0.1:9"), ["s0-1"])
+    messages = [told(90, b"matched"), told(90, b"matched"), told(40, b"waiting")]
+    messages += [told(40, b"waiting"), told(51, b"matched")]
+    heard = [stream._heard(each) for each in messages]
+    assert [each and each.event for each in heard] == ["matched", None, "waiting", None, "matched"]

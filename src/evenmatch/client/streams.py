@@ -142,7 +142,8 @@ class TicketStream:
             return problem
         event = msgspec.json.decode(text, type=StreamEvent)
         ticket = event.ticket.id
-        if ticket not in self._followed or event.sequence <= self._seen.get(ticket, -1):
+        # A lower number was not said before: the server was set back to a copy of its journal.
+        if ticket not in self._followed or event.sequence == self._seen.get(ticket):
             return None
         if event.event in OVER:
             del self._followed[ticket]
