@@ -173,7 +173,7 @@ def test_long_polls_take_no_place_from_other_requests() -> None:
 def test_whoever_finds_no_place_in_time_hears_of_it() -> None:
     async def scene() -> None:
         async with AsyncClient("http://127.0.0.1:1", connections_max=1, timeout=0.05) as client:
-            await client._exchange._places.acquire()
+            await client._exchange._home().places.acquire()
             with pytest.raises(ServerUnreachable, match="connections_max is 1, and all are taken"):
                 await client._exchange.once(Request("GET", "/"))
 
@@ -194,7 +194,7 @@ def test_long_poll_that_gets_its_place_late_has_no_less_time() -> None:
             asyncio.timeout(GIVE_UP),
             AsyncClient(url, connections_max=1, timeout=1.0) as client,
         ):
-            places, loop = client._exchange._poll_places, asyncio.get_running_loop()
+            places, loop = client._exchange._home().poll_places, asyncio.get_running_loop()
             await places.acquire()
             poll = Request("GET", "/v1/tickets/s0-1", wait=0.1)
             asked = asyncio.create_task(client._exchange.once(poll))
@@ -403,7 +403,8 @@ class HomeConnection:
         assert asyncio.get_running_loop() is self._home
 
     async def response(self) -> HttpResponse:
-        await asyncio.sleep(0)
+        for _ in range(5):  # A loop that is to stop goes on for a step or two.
+            await asyncio.sleep(0)
         return HttpResponse(CREATED[0], {}, CREATED[1])
 
     async def closed(self) -> None:
@@ -424,6 +425,28 @@ def test_client_of_one_loop_works_in_the_next(monkeypatch: pytest.MonkeyPatch) -
     for _ in range(3):
         asyncio.run(create())
     asyncio.run(client.__aexit__())
+
+
+def test_client_of_several_loops_works_in_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def connect(self: Exchange) -> HomeConnection:
+        return HomeConnection()
+
+    async def begun() -> asyncio.Task[object]:
+        task = asyncio.create_task(client.create(ADA))
+        await asyncio.sleep(0)
+        return task
+
+    monkeypatch.setattr(Exchange, "connect", connect)
+    client = AsyncClient("http://127.0.0.1:9")
+    with asyncio.Runner() as first, asyncio.Runner() as second:
+        # As in two threads: the one is asked while the answer to the other is under way.
+        under_way = first.run(begun())
+        second.run(client.create(ADA))
+        first.get_loop().run_until_complete(under_way)
+        for runner in (second, first, second):
+            runner.run(client.create(ADA))
+        for runner in (first, second):
+            runner.run(client.__aexit__())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes begin otherwise here")

@@ -183,33 +183,25 @@ class Exchange:
         self._port = port or (HTTPS_PORT if is_tls else 80)
         self._authority = authority_of(self._host, self._port)
         self._connections_max = connections_max
-        # The process and the loop to which connections and places belong.
-        self._home: tuple[int, asyncio.AbstractEventLoop] | None = None
-        self._foreign: list[Connection] = []
-        self._begin_anew()
+        self._homes: dict[tuple[int, asyncio.AbstractEventLoop], _Home] = {}
 
-    def _begin_anew(self) -> None:
-        self._idle: list[Connection] = []
-        # Long polls have places of their own: they would keep an answer to a ready-check waiting.
-        self._places = asyncio.Semaphore(self._connections_max)
-        self._poll_places = asyncio.Semaphore(self._connections_max)
-
-    def _settle(self) -> None:
-        """Begin anew in another loop or process, whose answers would be mixed with the old ones."""
-        was, home = self._home, (os.getpid(), asyncio.get_running_loop())
-        self._home = home
-        if was is None or was == home:
-            return
-        if was[0] != home[0]:
-            # Dropped, they would be closed in the loop of the other process, which goes on.
-            self._foreign += self._idle
-        self._begin_anew()
+    def _home(self) -> _Home:
+        """Return what belongs to this process and this loop; others' answers would be mixed up."""
+        here = (os.getpid(), asyncio.get_running_loop())
+        home = self._homes.get(here)
+        if home is None:
+            for process, loop in [*self._homes]:
+                # Dropped, another process's would be closed in its loop, which goes on there.
+                if process == here[0] and loop.is_closed():
+                    self._homes.pop((process, loop), None)
+            home = self._homes[here] = _Home(self._connections_max)
+        return home
 
     async def close(self) -> None:
-        """Close all connections."""
-        self._settle()
-        while self._idle:
-            await self._idle.pop().closed()
+        """Close all connections of this loop."""
+        idle = self._home().idle
+        while idle:
+            await idle.pop().closed()
 
     async def ask(self, request: Request, shape: type[ShapeT]) -> ShapeT:
         """Send a request, and return its answer as this type.
@@ -249,9 +241,9 @@ class Exchange:
     async def once(self, request: Request) -> HttpResponse:
         """Send a request once, and return the answer."""
         headers = self.headers(request)
-        self._settle()
+        home = self._home()
         is_poll, limit = request.wait > 0.0, self.timeout + request.wait
-        places = self._poll_places if is_poll else self._places
+        places = home.poll_places if is_poll else home.places
         late = f"connections_max is {self._connections_max}, and all are taken by other requests"
         try:
             # A long poll waits anyway: there, no place for it yet is no trouble.
@@ -324,18 +316,29 @@ class Exchange:
             connection.close()
             raise
         if connection.is_free:
-            self._idle.append(connection)
+            self._home().idle.append(connection)
         else:
             connection.close()
         return answer
 
     async def _connection(self) -> Connection:
-        while self._idle:
-            connection = self._idle.pop()
+        idle = self._home().idle
+        while idle:
+            connection = idle.pop()
             if connection.is_free:
                 return connection
             connection.close()
         return await self.connect()
+
+
+class _Home:
+    """The connections of one loop, and the places of requests there."""
+
+    def __init__(self, connections_max: int) -> None:
+        self.idle: list[Connection] = []
+        # Long polls have places of their own: they would keep an answer to a ready-check waiting.
+        self.places = asyncio.Semaphore(connections_max)
+        self.poll_places = asyncio.Semaphore(connections_max)
 
 
 def _is_token(text: str) -> bool:
