@@ -32,7 +32,13 @@ REPAIR_SECONDS = 5.0
 QUEUE_NAME_MAX = 64
 HOOK = re.compile(r":gamesessionqueue/([A-Za-z0-9_.-]{1,64})\Z")
 
-Text = Annotated[str, Meta(min_length=1, max_length=1_024)]
+Text = Annotated[
+    str, Meta(min_length=1, max_length=1_024, description="a text of 1 to 1,024 characters")
+]
+EventData = Annotated[str, Meta(max_length=256, description="a text of at most 256 characters")]
+GameProperty = Annotated[
+    tuple[str, str], Meta(description='a key and its value, such as ["map", "dust"]')
+]
 Tags = dict[str, str]
 ResourceName = Annotated[
     str,
@@ -54,7 +60,14 @@ class RuleSetTable(
         tags: Labels that mean something to their author alone.
     """
 
-    body: Annotated[str, Meta(min_length=1, max_length=RULE_SET_CHARACTERS_MAX)]
+    body: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=RULE_SET_CHARACTERS_MAX,
+            description=f"a text of 1 to {RULE_SET_CHARACTERS_MAX:,} characters",
+        ),
+    ]
     created: float = 0.0
     tags: Tags = {}
 
@@ -93,8 +106,8 @@ class ConfigurationTable(
     description: Text | None = None
     notification_target: str = ""
     additional_players: Annotated[int, Meta(ge=0)] = 0
-    custom_event_data: Annotated[str, Meta(max_length=256)] = ""
-    game_properties: tuple[tuple[str, str], ...] = ()
+    custom_event_data: EventData = ""
+    game_properties: tuple[GameProperty, ...] = ()
     game_session_data: str | None = None
     backfill_mode: Literal["AUTOMATIC", "MANUAL"] = "MANUAL"
     created: float = 0.0
@@ -128,9 +141,11 @@ def gamelift_of(document: Mapping[str, object]) -> GameLiftTable:
     Raises:
         ConfigError: They are invalid.
     """
+    given = document.get("gamelift", {})
     try:
-        return msgspec.convert(document.get("gamelift", {}), GameLiftTable)
+        return msgspec.convert(given, GameLiftTable)
     except msgspec.ValidationError as error:
+        Place("gamelift").within(given, GameLiftTable)
         raise ConfigError(f"gamelift: {error}") from None
     except RecursionError:
         raise ConfigError("gamelift must not nest tables and lists this deeply") from None

@@ -52,14 +52,24 @@ def test_queue_arn_names_the_hook() -> None:
         ({"acceptance_required": True}, "acceptance_timeout is missing"),
         ({"mode": "WITH_QUEUE"}, "gamesessionqueue"),
         ({"mode": "WITH_QUEUE", "queue_arns": ["x"]}, "gamesessionqueue"),
-        ({"request_timeout": 0}, "request_timeout"),
-        ({"unknown": 1}, "unknown"),
+        ({"request_timeout": 0}, r"game\.request_timeout must be between 1 and 43,200, got 0"),
+        ({"mode": "WITH"}, r"game\.mode must be one of STANDALONE, WITH_QUEUE"),
+        ({"description": ""}, r'game\.description must be a text of 1 to 1,024 characters, got ""'),
+        ({"game_properties": [["map"]]}, r"game\.game_properties\[0\] must be a key and its value"),
+        ({"unknown": 1}, r"gamelift\.configurations\.game\.unknown is not a known key"),
         ({"rules": {"teams": []}}, "ruleLanguageVersion"),
     ],
 )
 def test_what_cannot_be_played_is_refused(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         server_of(document(**changes))
+
+
+def test_key_that_is_missing_is_named_as_elsewhere() -> None:
+    given = document()
+    del given["gamelift"]["configurations"]["game"]["rule_set"]
+    with pytest.raises(ConfigError, match=r"gamelift\.configurations\.game\.rule_set is missing$"):
+        server_of(given)
 
 
 def test_name_of_a_queue_of_the_file_is_taken() -> None:
