@@ -2,7 +2,7 @@
 
 import sys
 
-from evenmatch import Client, Player, Rating
+from evenmatch import Client, Player, Rating, ServerRefused
 from evenmatch.wire.tickets import CreateTicket
 
 
@@ -12,12 +12,22 @@ def play(url, name, rating=1500.0, token=None):
         yield f"{name} waits as {ticket.id}"
         for now in client.events(ticket.id):  # comes back by itself after a lost connection
             if now.state == "proposed" and not now.accepted:
-                client.accept(now.match, ticket.id)
-                yield f"{name} accepts {now.match}"
+                if accept(client, now.match, ticket.id):
+                    yield f"{name} accepts {now.match}"
             elif now.state == "assigned":
                 return (yield f"{name} plays at {now.assignment['connection']}")
             elif now.state in ("cancelled", "expired"):
                 return (yield f"{name} goes home: {now.reason}")
+
+
+def accept(client, match, ticket):
+    try:
+        client.accept(match, ticket)
+    except ServerRefused as refusal:
+        if refusal.code != "proposal_over":  # somebody else declined first: it goes on waiting
+            raise
+        return False
+    return True
 
 
 if __name__ == "__main__":

@@ -3,13 +3,16 @@
 import ast
 import importlib
 import os
+import runpy
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import evenmatch
+from evenmatch.wire.tickets import CreateTicket, Problem, TicketCreated, TicketState
 from tests.extent import kept
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -49,6 +52,38 @@ def test_example_prints_what_its_out_file_says(example: Path, tmp_path: Path) ->
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == example.with_suffix(".out").read_text(encoding="utf-8")
+
+
+class BotClient:
+    """A server that answers a bot as a test says."""
+
+    def __init__(self, *given: object, **options: object) -> None:
+        del given, options
+
+    def __enter__(self) -> "BotClient":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def create(self, ticket: CreateTicket) -> TicketCreated:
+        return TicketCreated("s0-1", "waiting", ("duel",), 0.0)
+
+    def events(self, ticket: str) -> Iterator[TicketState]:
+        yield TicketState(ticket, "proposed", 1.0, None, "s0-m1", None)
+        yield TicketState(ticket, "waiting", 1.0, None, None, None)
+        yield TicketState(ticket, "expired", 9.0, "deadline", None, None)
+
+    def accept(self, match: str, ticket: str) -> None:
+        raise evenmatch.ServerRefused(410, Problem("proposal_over", f"{match} has failed"))
+
+
+def test_bot_goes_on_when_a_proposal_is_over_before_it_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(evenmatch, "Client", BotClient)
+    play = runpy.run_path(str(EXAMPLES / "bot.py"))["play"]
+    assert list(play("http://here", "ada")) == ["ada waits as s0-1", "ada goes home: deadline"]
 
 
 def test_how_to_quotes_what_its_example_prints() -> None:
