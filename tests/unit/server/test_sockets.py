@@ -13,7 +13,9 @@ from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.http import sockets
 from evenmatch.server.http.app import App
 from evenmatch.server.http.responses import Message
+from evenmatch.server.http.ticket_routes import join_ticket
 from evenmatch.server.runtime.services import Services
+from evenmatch.server.views.followers import Follower
 from tests.unit.server.test_app import DUEL, call, pair, play, started
 from tests.waiting import turns, until
 
@@ -143,6 +145,8 @@ def test_ticket_that_ended_while_it_was_followed_may_be_asked_for_again() -> Non
         await socket.said(1)
         await parts.runtime.ask(Cancel(parts.runtime.now(), ticket))
         ended = (await socket.said(2))[-1]
+        # Somebody else is being told of the end meanwhile.
+        await join_ticket(parts, ticket, Follower())
         socket.say(follow=[ticket], after=ended["sequence"])
         socket.say(follow=[ticket])
         assert (await socket.said(3))[2:] == [ended]

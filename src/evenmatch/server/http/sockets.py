@@ -202,14 +202,14 @@ class _FollowedTickets:
 
     def _hears_of(self, ticket_id: str) -> bool:
         """Return whether the client is told of a ticket: of one that has ended it is no longer."""
-        return ticket_id in self._followed and self._services.tickets.is_followed(ticket_id)
+        return self._services.tickets.follows(ticket_id, self._follower)
 
     def _forget_ended(self) -> None:
         """Follow no longer what has ended for good, or is kept no longer."""
         tables = self._services.runtime.engine.tables
         for ticket_id in list(self._followed):
             is_kept = ticket_id in tables.waiting or ticket_id in tables.ended
-            if not (is_kept and self._services.tickets.is_followed(ticket_id)):
+            if not (is_kept and self._hears_of(ticket_id)):
                 self.part(ticket_id)
 
     async def _join(self, ticket_ids: dict[str, None], after: int) -> None:

@@ -243,6 +243,11 @@ class TicketFeed:
         """Return whether somebody follows a ticket now."""
         return ticket_id in self._topics
 
+    def follows(self, ticket_id: str, follower: Follower) -> bool:
+        """Return whether a follower is told about a ticket."""
+        topic = self._topics.get(ticket_id)
+        return topic is not None and follower in topic.followers
+
     def count(self, ticket_id: str) -> int:
         """Return how many follow a ticket now."""
         topic = self._topics.get(ticket_id)
