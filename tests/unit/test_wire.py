@@ -1,9 +1,12 @@
+from typing import Any
+
 import msgspec
 import pytest
 
 from evenmatch.errors import InvalidTicket
 from evenmatch.model.match import Match
 from evenmatch.model.ticket import Player, Rating
+from evenmatch.wire import tickets
 from evenmatch.wire.backfill import OpenForBackfill
 from evenmatch.wire.matches import ReportOutcome, feed_match, match_state
 from evenmatch.wire.operate import SetPolicy
@@ -130,6 +133,23 @@ def test_fault_far_behind_is_found_where_the_decoder_stopped() -> None:
     with pytest.raises(InvalidTicket) as caught:
         decode_create(b'{"players":[{"id":"a"}],"attributes":{%s,"x":null}}' % many)
     assert caught.value.where == "/attributes"
+
+
+def test_only_what_leads_to_a_fault_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[str] = []
+    look = tickets._faults
+
+    def counted(value: object, shape: object, where: str, *more: str) -> Any:
+        looks.append(where)
+        return look(value, shape, where, *more)
+
+    monkeypatch.setattr(tickets, "_faults", counted)
+    many = b",".join(b'"k%d":1' % at for at in range(60))
+    with pytest.raises(InvalidTicket, match="players must be an array"):
+        decode_create(b'{"attributes":{%s},"players":7}' % many)
+    with pytest.raises(InvalidTicket, match="must have the field players"):
+        decode_create(b'{"attributes":{%s}}' % many)
+    assert looks == ["", "/players", ""]
 
 
 def test_decode_names_the_place() -> None:

@@ -420,14 +420,13 @@ _EXAMPLES = {
     "queues": 'an array such as ["duel"]',
     "attributes": 'an object such as {"mode": "ranked"}',
 }
-
 _SENTENCES = {
     "Number out of range": "the number must be between -1.8e308 and 1.8e308",
     "Input data was truncated": "it ends too early, or within an escape",
 }
 """Sentences of the decoder in our words."""
 
-_NAMES = {"CreateTicket": "the ticket"}
+_NAMES = {"CreateTicket": "the ticket", "dict": "entry"}
 """What is named in a sentence instead of the body, by type."""
 WALKED_MOST = 100
 """Entries of a map or an array that are looked at; beyond, the decoder's own words must do."""
@@ -466,10 +465,8 @@ def explained(
         else:
             if not isinstance(value, dict):
                 return InvalidRequest(f"{subject} must be {what}, got {_kind(value)}")
-            info = _described(shape)
-            is_map = isinstance(info, inspect.DictType)
-            name = "entry" if is_map else _NAMES.get(shape.__name__, "the body")
-            for where, sentence in _faults(value, info, "", name, place):
+            name = _NAMES.get(shape.__name__, "the body")
+            for where, sentence in _faults(value, _described(shape), "", name, place):
                 return InvalidTicket(sentence, where=where)
         sentence = _AT.sub("", str(error))
         return InvalidTicket(_SENTENCES.get(sentence, sentence), where=place)
@@ -492,7 +489,7 @@ def explained(
 def _faults(
     value: Any, shape: inspect.Type, where: str, name: str, place: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield what differs, JSON pointer and sentence; in arrays, from where the decoder stopped."""
+    """Yield what differs, JSON pointer and sentence, at the place where the decoder stopped."""
     shapes = shape.types if isinstance(shape, inspect.UnionType) else (shape,)
     fitting = [each for each in shapes if isinstance(value, _KINDS[type(each)][0])]
     is_flag = any(isinstance(each, inspect.BoolType) for each in shapes)
@@ -511,10 +508,9 @@ def _faults(
         yield from _faults_of_fields(value, fit, where, name, place)
     elif isinstance(fit, inspect.VarTupleType):
         step = place.removeprefix(f"{where}/").partition("/")[0]
-        start = int(step) if step.isdigit() else 0
-        for at, item in enumerate(value[start : start + WALKED_MOST], start):
-            here = f"{where}/{at}"
-            yield from _faults(item, fit.item_type, here, f"item {at} of {name}", place)
+        start, most = (int(step), 1) if step.isdigit() else (0, WALKED_MOST)
+        for at, item in enumerate(value[start : start + most], start):
+            yield from _faults(item, fit.item_type, f"{where}/{at}", f"item {at} of {name}", place)
     elif isinstance(fit, inspect.DictType):
         for key, item in islice(value.items(), WALKED_MOST):
             here = f"{where}/{_escaped(key[:64])}"
@@ -525,9 +521,13 @@ def _faults_of_fields(
     value: dict[str, Any], shape: inspect.StructType, where: str, name: str, place: str
 ) -> Iterator[tuple[str, str]]:
     fields = {field.encode_name: field for field in shape.fields}
+    # Below a map the decoder does not say where it has stopped.
+    is_told = f"{place}/".startswith(f"{where}/")
     for key, item in value.items():
         if key in fields:
-            yield from _faults(item, fields[key].type, f"{where}/{_escaped(key)}", key, place)
+            here = f"{where}/{_escaped(key)}"
+            if not is_told or f"{place}/".startswith(f"{here}/"):
+                yield from _faults(item, fields[key].type, here, key, place)
             continue
         near = nearest_name(key[:64], fields)
         hint = f"; did you mean {near}?" if near else ""
