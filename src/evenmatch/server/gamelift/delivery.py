@@ -7,6 +7,7 @@ are dropped and the log says so. After a restart nothing is sent that was not se
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -22,6 +23,8 @@ from evenmatch.server.runtime.logs import log
 BACKLOG_MAX = 10_000
 """Events of a target that wait to be sent."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 30.0
+LOGGED_EVERY = 60.0
+"""Seconds in which the log tells once of dropped events: a dead target fills no log."""
 
 
 class Target:
@@ -42,6 +45,7 @@ class Target:
         self._secret = secret_in(notification.secret_file, f"server.notifications.{name}")
         self._waiting: deque[tuple[str, bytes]] = deque()
         self._task: asyncio.Task[None] | None = None
+        self._logged_at = -math.inf
         self.sent = 0
         self.dropped = 0
 
@@ -93,7 +97,9 @@ class Target:
 
     def _drop(self, reason: str) -> None:
         self.dropped += 1
-        if self.dropped & (self.dropped - 1) == 0:  # 1, 2, 4, 8: a dead target fills no log
+        now = time.monotonic()
+        if now - self._logged_at >= LOGGED_EVERY:
+            self._logged_at = now
             log.error("event_dropped", target=self.name, reason=reason, dropped=self.dropped)
 
 

@@ -129,6 +129,19 @@ def test_address_that_is_none_drops_events_and_does_not_end_the_delivery(
     asyncio.run(play())
 
 
+def test_log_tells_of_dropped_events_at_once_and_then_once_a_minute(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, told = [5.0], []
+    monkeypatch.setattr(delivery, "BACKLOG_MAX", 0)
+    monkeypatch.setattr(delivery.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(delivery.log, "error", lambda _, **facts: told.append(facts["dropped"]))
+    target = Target("events", Notification("http://127.0.0.1:1/"))
+    for now[0] in (5.0, 6.0, 64.0, 65.0, 66.0, 2_000_000.0):
+        target.put(TOPIC, event(0))
+    assert told == [1, 4, 6]
+
+
 def test_notification_of_sns_holds_the_envelope(monkeypatch: pytest.MonkeyPatch) -> None:
     _, _, hook = heard(monkeypatch, [], 1, form="sns")
     ((_, body, headers),) = hook.heard
