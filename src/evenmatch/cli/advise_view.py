@@ -285,8 +285,9 @@ def _without_waits(advice: Advice) -> Iterator[str]:
 
 def _split(effect: SplitEffect) -> Iterator[str]:
     need = effect.without
+    options = f"{effect.options} option{'s' * (effect.options != 1)}"
     yield (
-        f"{effect.name} ({effect.options} options): {players(need.saves_players)} players online; "
+        f"{effect.name} ({options}): {players(need.saves_players)} players online; "
         f"without it {players(need.players_online)} would do, and the worst pool would "
         + ("still match too few" if need.wait is None else f"wait {seconds(need.wait)}")
     )

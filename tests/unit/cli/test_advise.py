@@ -69,6 +69,12 @@ def test_the_answer_comes_first_and_names_the_worst_pool(
     assert "a player of asia who takes any region plays after 6.8 s on average, not 67 s" in lines
 
 
+def test_a_split_says_how_many_options_it_has(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = text(capsys, "--target-wait", "1m", "--split", "region=eu:1", "--split", "mode=2")
+    assert "region (1 option): " in lines
+    assert "mode (2 options): " in lines
+
+
 def test_players_online_are_answered_by_their_waits(capsys: pytest.CaptureFixture[str]) -> None:
     lines = text(capsys, "--players-online", "133", "--match", "5v5")
     assert lines.startswith("With 133 players online half of them are matched within 60 s.")
