@@ -7,7 +7,7 @@ import math
 import msgspec
 
 from evenmatch.explain.phrases import count, list_in_words, seconds, sentence
-from evenmatch.explain.reasons import unmade_reason
+from evenmatch.explain.reasons import gone_before, unmade_reason
 from evenmatch.explain.sentences import summary_of
 from evenmatch.explain.snapshot import QueueSnapshot
 from evenmatch.model.explanation import Prospect, QueuePart, Reason
@@ -56,8 +56,10 @@ def by_conditions(
     who = _names(found.objections)
     size = len(match.tickets) - 1
     partners = "of this ticket alone" if not size else f"with {count(size, 'other ticket')}"
-    reason = Reason("not_yet", f"{who} allow{_s(found.objections)} no match for {left}", found.at)
-    says = f"say{_s(found.objections)} no"
+    gone = gone_before(snapshot, own.id, match)
+    text = f"{who} allow{_s(found.objections)} no match for {left}{gone}"
+    reason = Reason("not_yet", text, None if gone else found.at)
+    says = f"say{_s(found.objections)} no{gone}"
     said = [
         f"{_head(snapshot, own)}: no match of those who wait is legal yet",
         f"the first one, {partners}, is legal in {left}; until then {who} {says}",

@@ -10,7 +10,15 @@ import numpy as np
 
 from evenmatch.criteria.scales import Floats
 from evenmatch.explain.pairwise import PairwiseComparer, PairwiseView
-from evenmatch.explain.waiting_table import ENQUEUED, KIND, SEQUENCE, PairColumnTable, Rows
+from evenmatch.explain.snapshot import stay_of
+from evenmatch.explain.waiting_table import (
+    ENQUEUED,
+    KIND,
+    SEQUENCE,
+    Mask,
+    PairColumnTable,
+    Rows,
+)
 from evenmatch.model.explanation import Prospect
 from evenmatch.solvers.set_completion import CompletionBudget, CompletionProblem, complete
 
@@ -50,12 +58,29 @@ def first_group(
 ) -> Prospect | None:
     """Return the first match to become legal that a short search finds.
 
-    It may be legal now, if the search for the best one missed it.
+    It may be legal now, if the search for the best one missed it. A match whose other tickets
+    leave before it is legal is returned only where no other is found.
     """
     may_ever = pairwise.others & pairwise.fits & (pairwise.ready_at < math.inf)
-    ever = np.flatnonzero(may_ever)
+    stays = may_ever & (pairwise.ready_at <= _leaving(comparer.table))
+    found = _first_among(comparer, pairwise, effort, stays, in_time=True)
+    if found is None and stay_of(comparer.table.queue) < math.inf:
+        found = _first_among(comparer, pairwise, effort, may_ever, in_time=False)
+    return found
+
+
+def _first_among(
+    comparer: PairwiseComparer,
+    pairwise: PairwiseView,
+    effort: GroupSearchLimits,
+    among: Mask,
+    *,
+    in_time: bool,
+) -> Prospect | None:
+    """Return the first match of some tickets; `in_time` one that none of the others misses."""
+    ever = np.flatnonzero(among)
     rows = _shortlist(comparer.table, ever, np.maximum(pairwise.ready_at, pairwise.now)[ever])
-    circle = _Circle(comparer, pairwise.row, rows, pairwise.now)
+    circle = _Circle(comparer, pairwise.row, rows, pairwise.now, in_time=in_time)
     budget = CompletionBudget(effort.seatings, effort.steps)
     best: Prospect | None = None
     until = math.inf
@@ -66,6 +91,12 @@ def first_group(
             break
         best, until = prospect, prospect.at
     return best
+
+
+def _leaving(table: PairColumnTable) -> Floats:
+    """Return when each ticket leaves the queue unmatched; inf if never."""
+    found: Floats = table.column(ENQUEUED) + stay_of(table.queue)
+    return found
 
 
 def _shortlist(table: PairColumnTable, rows: Rows, keys: Floats) -> list[int]:
@@ -82,16 +113,33 @@ def _shortlist(table: PairColumnTable, rows: Rows, keys: Floats) -> list[int]:
 
 
 class _Circle:
-    """A ticket and the candidates of a search, numbered in the order of preference."""
+    """A ticket and the candidates of a search, numbered in the order of preference.
+
+    Args:
+        comparer: Of the whole queue.
+        row: The ticket.
+        candidates: The others.
+        now: The instant.
+        in_time: Whether matches count only if they are legal before one of the others leaves.
+    """
 
     def __init__(
-        self, comparer: PairwiseComparer, row: int, candidates: Sequence[int], now: float
+        self,
+        comparer: PairwiseComparer,
+        row: int,
+        candidates: Sequence[int],
+        now: float,
+        *,
+        in_time: bool = False,
     ) -> None:
         self._comparer = comparer.among([row, *candidates])
         self._now = now
         self._ready_at: dict[int, list[float]] = {}
         table = self._comparer.table
         self._kinds = [table.kind(place) for place in range(len(table))]
+        self._leaves_at = [math.inf] * len(table)
+        if in_time:
+            self._leaves_at[1:] = _leaving(table)[1:].tolist()
 
     def search(self, bounds: tuple[float, float], budget: CompletionBudget) -> Prospect | None:
         """Return a match with the ticket, preferring early candidates.
@@ -105,11 +153,13 @@ class _Circle:
         found: list[Prospect] = []
 
         def fits(one: int, two: int) -> bool:
-            return self._of(one)[two] <= until
+            return self._of(one)[two] <= min(until, self._leaves_at[one], self._leaves_at[two])
 
         def accepts(chosen: list[int]) -> bool:
             prospect = prospect_of(table, chosen, at, is_exact=False)
             if prospect is None or prospect.at > until:
+                return False
+            if prospect.at > min([self._leaves_at[each] for each in chosen]):
                 return False
             found.append(prospect)
             return True
@@ -176,9 +226,13 @@ def best_duel(table: PairColumnTable, pairwise: PairwiseView) -> Prospect | None
 
 
 def first_duel(table: PairColumnTable, pairwise: PairwiseView) -> Prospect | None:
-    """Return the duel that becomes legal first, of those that are not legal yet."""
+    """Return the duel that becomes legal first, of those that are not legal yet.
+
+    One whose other ticket leaves before is returned only where there is no other.
+    """
     is_ahead = pairwise.others & pairwise.fits & (pairwise.ready_at > pairwise.now)
-    ready_at = np.where(is_ahead, pairwise.ready_at, math.inf)
+    stays = is_ahead & (pairwise.ready_at <= _leaving(table))
+    ready_at = np.where(stays if stays.any() else is_ahead, pairwise.ready_at, math.inf)
     first = float(ready_at.min())
     if first == math.inf:
         return None

@@ -43,12 +43,39 @@ def reason_of(
         return Reason("seats", "those who wait do not fill a match")
     if later is not None:
         text = f"the limits allow the first match in {seconds(later.at - snapshot.now)}"
-        return Reason("not_yet", text, later.at)
+        gone = gone_before(snapshot, ticket_id, later)
+        return Reason("not_yet", text + gone, None if gone else later.at)
     if not may_ever:
         return Reason("never", "the rules never allow a match with those who wait now")
     if found is None:
         return Reason("not_searched", "a match is looked for when this ticket is asked about alone")
     return Reason("rules", "the rules leave no match that a short search finds")
+
+
+def gone_before(snapshot: QueueSnapshot, ticket_id: str, later: Prospect) -> str:
+    """Return, as the end of a clause, that others of a match leave before it is legal; "" if not.
+
+    Args:
+        snapshot: The queue.
+        ticket_id: The ticket to explain; if it leaves before, too, that is said elsewhere.
+        later: The match.
+    """
+    others = [each for each in later.tickets if each != ticket_id]
+    gone = [each for each in others if snapshot.leaves_at(each) < later.at]
+    if not gone or snapshot.leaves_at(ticket_id) < later.at:
+        return ""
+    if len(gone) > 1:
+        who = f"{len(gone)} of them" if len(gone) < len(others) else "they"
+        return f", but {who} leave before that"
+    left = seconds(snapshot.leaves_at(gone[0]) - snapshot.now)
+    return f", but {gone[0]} {ends_how(snapshot, gone[0])} in {left}, before that"
+
+
+def ends_how(snapshot: QueueSnapshot, ticket_id: str) -> str:
+    """Return what a ticket does at its deadline in a queue that keeps nobody beyond it."""
+    if snapshot.queue.on_deadline == "bots":
+        return "plays with computer players"
+    return "leaves this queue" if ticket_id in snapshot.elsewhere else "expires"
 
 
 def unmade_reason(snapshot: QueueSnapshot, ticket_id: str, match: Prospect) -> Reason:

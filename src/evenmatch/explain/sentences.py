@@ -18,6 +18,7 @@ from evenmatch.explain.phrases import (
     size_choices,
     the_rule,
 )
+from evenmatch.explain.reasons import gone_before
 from evenmatch.explain.snapshot import QueueSnapshot
 from evenmatch.model.explanation import QueuePart, Tolerance
 
@@ -144,7 +145,8 @@ def _first(part: QueuePart, snapshot: QueueSnapshot, ticket_id: str, instead: st
     others = [each for each in later.tickets if each != ticket_id]
     left = seconds(later.at - snapshot.now)
     if later.at <= _deadline(part) or part.at_deadline == "keep":
-        return [f"the limits allow the first match, {_with(others)}, in {left}"]
+        gone = gone_before(snapshot, ticket_id, later)
+        return [f"the limits allow the first match, {_with(others)}, in {left}{gone}"]
     return [f"{end}, before the limits allow the first match ({_with(others)}, in {left})", instead]
 
 

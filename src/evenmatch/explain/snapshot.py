@@ -61,6 +61,17 @@ class QueueSnapshot(msgspec.Struct, frozen=True):
         at = self.tickets[ticket_id].enqueued_at + self.serves_after
         return None if at == math.inf else at
 
+    def leaves_at(self, ticket_id: str) -> float:
+        """Return when a ticket leaves the queue unmatched; inf if never."""
+        return self.tickets[ticket_id].enqueued_at + stay_of(self.queue)
+
+
+def stay_of(queue: Queue) -> float:
+    """Return the seconds after which a queue's deadline takes tickets out of it; inf if never."""
+    if queue.wait_max is None or queue.on_deadline == "keep":
+        return math.inf
+    return queue.wait_max
+
 
 class ExplanationSubject(msgspec.Struct, frozen=True):
     """A ticket to be explained: the queues that it waits in, or the proposal that it is in."""

@@ -143,7 +143,8 @@ class QueuePart(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         seats: Whether party sizes, sides and roles allow a match.
         now: The best match that would be legal now: the one whose criteria cost least, and of equal
             ones the one with the longest waiting partner.
-        later: Of the matches that are not legal yet, the one that becomes legal first.
+        later: Of the matches that are not legal yet, the one that becomes legal first; one whose
+            other tickets leave before that only where there is no other.
         deadline_at: When the ticket will have waited for the queue's `wait_max`.
         at_deadline: What happens to the ticket at that time: `bots`, `expire` or `keep`.
         reason: Why no match is made now.

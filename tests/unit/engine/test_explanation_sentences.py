@@ -179,6 +179,42 @@ def test_a_match_at_the_deadline_is_in_time() -> None:
     assert matched_at(engine, ticket, 60.0) == 60.0
 
 
+def test_a_match_with_somebody_who_leaves_before_it_is_legal_is_told_as_such() -> None:
+    grows = rule(limit=10, rate=1.0)
+    engine = engine_of(Queue("duel", rules=(grows,), policy="greedy", wait_max=60.0))
+    hand_in(engine, Enqueue(0.0, (new_ticket("a", 1500),)))
+    hand_in(engine, Enqueue(50.0, (new_ticket("b", 1540),)))
+    assert told(engine, "s0-2", 51.0).endswith(
+        "The limits allow the first match, with s0-1, in 29 s, but s0-1 expires in 9 s, before "
+        "that."
+    )
+    reason = explain(engine, "s0-2", 51.0).queues[0].reason
+    assert (reason.code, reason.until) == ("not_yet", None)
+    # Somebody who is farther away, but still there by then, comes first.
+    hand_in(engine, Enqueue(52.0, (new_ticket("c", 1585),)))
+    assert told(engine, "s0-2", 53.0).endswith(
+        "The limits allow the first match, with s0-3, in 34 s."
+    )
+    assert matched_at(engine, "s0-2", 200.0) == 87.0
+
+
+def test_a_group_whose_others_leave_before_it_is_legal_is_told_as_such() -> None:
+    grows = rule(limit=10, rate=1.0)
+    queue = Queue("four", Format((2, 2)), rules=(grows,), policy="greedy", wait_max=60.0)
+    engine = engine_of(queue)
+    hand_in(engine, Enqueue(0.0, tuple(new_ticket(name, 1500) for name in "ab")))
+    hand_in(engine, Enqueue(50.0, (new_ticket("c", 1540), new_ticket("d", 1540))))
+    assert told(engine, "s0-3", 51.0).endswith(
+        "The limits allow the first match, with 3 other tickets, in 29 s, but 2 of them leave "
+        "before that."
+    )
+    hand_in(engine, Enqueue(52.0, (new_ticket("e", 1590), new_ticket("f", 1590))))
+    assert told(engine, "s0-3", 53.0).endswith(
+        "The limits allow the first match, with 3 other tickets, in 39 s."
+    )
+    assert matched_at(engine, "s0-3", 200.0) == 92.0
+
+
 def test_what_comes_before_a_late_match_is_named_as_the_queue_has_it() -> None:
     for way, words in (
         ("bots", "In 59 s this ticket plays with computer players, before the limits allow"),
