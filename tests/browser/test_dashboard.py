@@ -82,6 +82,53 @@ def test_who_looks_at_a_ticket_gives_no_sign_of_life_for_its_player(
         seen.close()
 
 
+SHARES = """
+[[queue]]
+name = "duel"
+teams = 2
+players = 1
+wait_max = 1
+on_deadline = "keep"
+[[queue.rules]]
+kind = "spread"
+attribute = "rating"
+unit = "relative"
+limit = 0.005
+"""
+
+
+def test_limits_that_are_shares_and_the_end_of_a_wait_are_told_as_they_are(
+    browser: Browser, tmp_path: Path
+) -> None:
+    kept = SHARES.replace("wait_max = 1\n", "wait_max = 3600\n")
+    for config, ends in ((SHARES, 0), (kept, 1)):
+        with running(tmp_path / f"{ends}", config, durable=False) as server:
+            name = create(server, "near", 1500.0)
+            create(server, "far", 1600.0)
+            page = (seen := Visit(browser, server.url).open(f"/#ticket={name}")).page
+            expect(page.locator("#explanation tbody td").first).to_have_text("0.5 % of its own")
+            # In this queue a ticket stays however long it has waited.
+            expect(page.get_by_text("Expires", exact=True)).to_have_count(0)
+            expect(page.get_by_text("Longest wait ends", exact=True)).to_have_count(ends)
+            seen.close()
+
+
+def test_where_most_are_from_is_told_only_if_it_is_most(visit: Visits, server: Server) -> None:
+    page = visit().open("/?queue=slow").page
+    names = []
+    for number, region, text in (
+        (1, "eu", "One ticket waits, by rating and region. It is from eu."),
+        (2, "us", "2 tickets wait, by rating and region. No region has more than 50\u00a0%."),
+        (3, "eu", "3 tickets wait, by rating and region. Most are from eu (67\u00a0%)."),
+    ):
+        new = {"players": [{"id": f"crowd{number}"}], "queues": ["slow"]}
+        reply = server.call("POST", "/v1/tickets", {**new, "attributes": {"region": region}})
+        names.append(reply.body["id"])
+        expect(page.locator("#crowd-summary")).to_have_text(text)
+    for name in names:
+        server.call("DELETE", f"/v1/tickets/{name}")
+
+
 def test_the_longest_waiting_are_one_click_from_their_explanation(
     visit: Visits, server: Server
 ) -> None:

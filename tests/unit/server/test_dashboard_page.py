@@ -9,7 +9,7 @@ from evenmatch.server.dashboard.routes import CONTENT_POLICY, PACKAGE
 from evenmatch.server.http.pages import PAGE, files_of
 
 OURS = [name for name in files_of(PACKAGE) if name.endswith(".js") and name != "uplot.js"]
-BYTES_MAX = 152_000
+BYTES_MAX = 153_000
 """All files together; 200 kB is the limit, and the figures of a busy hour have their share."""
 
 # What stands on what: text needs 4.5, lines and edges that carry meaning 3.

@@ -1,7 +1,8 @@
 // What the server says about why a ticket waits, as sentences first and numbers after them.
 import { make, number, quality, reasonOf, span } from "./words.js";
 
-const UNITS = { difference: "", relative: " of its own", percentile: " of all players" };
+const UNITS = { relative: " % of its own", percentile: " % of all players" };
+const ENDS = { bots: "Plays with bots", keep: "Longest wait ends" };
 
 export function explained(explanation) {
   const several = (explanation.queues ?? []).length > 1;
@@ -10,7 +11,7 @@ export function explained(explanation) {
   if (explanation.check) parts.push(...checked(explanation.check, explanation.at));
   for (const part of explanation.queues ?? []) {
     if (several) parts.push(make("h3", {}, `In queue ${part.queue}`), make("p", { class: "lead" }, reasonOf(part.summary)));
-    parts.push(...inQueue(part, explanation.at));
+    parts.push(...inQueue(part, explanation.at, several));
   }
   return parts;
 }
@@ -25,13 +26,21 @@ function until(at, now) {
   return at <= now ? "now" : `in ${span(at - now)}`;
 }
 
-function inQueue(part, now) {
+// Limits may be far below 1, so they have three digits.
+function limited({ unit }, value) {
+  if (value === null) return "–";
+  const shown = UNITS[unit] ? 100 * value : value;
+  return `${Math.abs(shown) < 100 ? Number(shown.toPrecision(3)) : number(shown)}${UNITS[unit] ?? ""}`;
+}
+
+function inQueue(part, now, several) {
+  const isOver = part.at_deadline === "keep" && part.deadline_at <= now;
   const parts = [facts([
     ["Queue", part.queue],
     ["Other waiting tickets", number(part.others)],
     ["May play with now", number(part.allowed)],
     ["Players missing", part.seats.players_missing ? number(part.seats.players_missing) : null],
-    ["Expires", until(part.deadline_at, now)],
+    [ENDS[part.at_deadline] ?? (several ? "Leaves this queue" : "Expires"), isOver ? null : until(part.deadline_at, now)],
     ["Policy", part.policy],
   ])];
   if (part.changes.length) {
@@ -48,10 +57,10 @@ function inQueue(part, now) {
 function rules(rows, now) {
   const line = (rule) => make("tr", {},
     make("th", { scope: "row" }, rule.attribute ? `${rule.rule} of ${rule.attribute}` : rule.rule),
-    make("td", { class: "number" }, rule.rule === "condition" ? "–" : `${number(rule.limit)}${UNITS[rule.unit] ?? ""}`),
+    make("td", { class: "number" }, rule.rule === "condition" ? "–" : limited(rule, rule.limit)),
     make("td", { class: "number" }, rule.is_pairwise ? number(rule.blocks) : "–"),
     make("td", { class: "number" }, rule.is_pairwise ? number(rule.blocks_alone) : "–"),
-    make("td", { class: "number" }, rule.next_at === null ? "never" : rule.next_limit === null ? (rule.rule === "condition" ? until(rule.next_at, now) : "grows all the time") : `${until(rule.next_at, now)}, to ${number(rule.next_limit)}`));
+    make("td", { class: "number" }, rule.next_at === null ? "never" : rule.next_limit === null ? (rule.rule === "condition" ? until(rule.next_at, now) : "grows all the time") : `${until(rule.next_at, now)}, to ${limited(rule, rule.next_limit)}`));
   return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rules of this ticket" }, make("table", {},
     make("thead", {}, make("tr", {}, ...["Rule", "Limit", "Keeps away", "It alone", "Changes"].map((name, at) =>
       make("th", { scope: "col", class: at ? "number" : null }, name)))),
@@ -62,7 +71,7 @@ function prospectOf(prospect, now) {
   return facts([
     ["Legal", until(prospect.at, now)],
     ["Quality", quality(prospect.quality)],
-    ["Cost, waits included", number(Math.round(prospect.cost * 1000) / 1000)],
+    ["Cost, waits included", quality(prospect.cost)],
     ["Tickets", prospect.tickets.join(", ")],
   ]);
 }

@@ -34,13 +34,18 @@ export function showCrowd(heat, waiting) {
   const table = make("table", { class: "crowd" }, make("thead", {}, head), make("tbody", {}, ...rows));
   // A table of one number says no more than the sentence above it.
   holder.replaceChildren(...(isOneCell ? [] : [table]));
-  const column = heat.counts.map((row) => row.indexOf(Math.max(...row)));
-  const sums = heat.counts.map((row) => row.reduce((sum, count) => sum + count, 0));
-  const fullest = sums.indexOf(Math.max(...sums));
-  const skill = names.length > 1 ? `mostly with ${heat.attribute} ${names[column[fullest]]}` : "";
-  const where = `Most are ${heat.regions[fullest] ? `from ${heat.regions[fullest]}` : "of no region"} (${share(sums[fullest], waiting)})${skill ? `, ${skill}` : ""}.`;
+  const sums = heat.counts.map((row, at) => row.reduce((sum, count) => sum + count, heat.unknown[at]));
+  const largest = Math.max(...sums);
+  const fullest = sums.indexOf(largest);
+  const top = Math.max(...heat.counts[fullest]);
+  const skill = names.length > 1 && 2 * top > largest
+    ? `, ${top < largest ? "mostly " : ""}with ${heat.attribute} ${names[heat.counts[fullest].indexOf(top)]}` : "";
+  const from = heat.regions[fullest] ? `from ${heat.regions[fullest]}` : "of no region";
+  const who = waiting === 1 ? "It is" : largest === waiting ? "All are" : "Most are";
+  const where = 2 * largest > waiting ? `${who} ${from}${largest < waiting ? ` (${share(largest, waiting)})` : ""}${skill}.`
+    : `No region has more than ${share(largest, waiting)}.`;
   const many = waiting === 1 ? "One ticket waits" : `${number(waiting)} tickets wait`;
-  const text = named ? `${many}, by ${heat.attribute} and region. ${where}` : `${many}${skill ? `, ${skill}` : ""}. ${waiting === 1 ? "It names" : "They name"} no region.`;
+  const text = named ? `${many}, by ${heat.attribute} and region. ${where}` : `${many}${skill}. ${waiting === 1 ? "It names" : "They name"} no region.`;
   say(byId("crowd-summary"), text);
 }
 
