@@ -298,12 +298,17 @@ class WaitForecast:
         since: float,
         now: float,
     ) -> None:
-        """Start following a ticket that has waited in these queues since an instant."""
-        self._waiters[ticket_id] = {
+        """Start following a ticket that has waited in these queues since an instant.
+
+        In those that make no matches now, it is followed once they go on.
+        """
+        waiters = self._waiters[ticket_id] = {
             name: self._queues[name].enter(ticket, since, now)
             for name in queues
             if name in self._queues
         }
+        for name in self._paused.intersection(waiters):
+            self._queues[name].leave(waiters[name], now, is_matched=False)
 
     def leave(self, ticket_id: str, now: float, matched_in: str | None = None) -> None:
         """Stop following a ticket; `matched_in` is the queue that matched it, if any."""

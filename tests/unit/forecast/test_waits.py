@@ -169,6 +169,31 @@ def test_pause_of_a_queue_is_not_learnt_from() -> None:
     assert found[1] == pytest.approx(found[0], rel=0.25)
 
 
+def test_ticket_that_changes_during_a_pause_is_not_learnt_from_either() -> None:
+    highs = []
+    for changes in (False, True):
+        traffic = Traffic()
+        for number in range(100):
+            traffic.comes(20.0 * number, 10.0)
+        waiting = [traffic.comes(2_000.0, math.inf) for _ in range(30)]
+        traffic.until(2_000.0)
+        forecast = traffic.forecast
+        forecast.pause(["duel"], 2_001.0)
+        for name in waiting if changes else ():
+            forecast.leave(name, 2_002.0)
+            forecast.enter(name, ticket(), ("duel",), 2_000.0, 2_002.0)
+        forecast.pause([], 5_601.0)
+        queue = forecast.of("duel")
+        assert queue is not None
+        queue._table._check()
+        estimate = queue.newcomer(5_602.0)
+        assert estimate is not None
+        highs.append(estimate.high)
+        assert forecast.estimate(waiting[0], 5_602.0) is not None
+    assert highs[1] == pytest.approx(highs[0])
+    assert highs[1] < 20.0
+
+
 def test_deadline_ends_an_estimate() -> None:
     traffic = Traffic(Queue(name="duel", wait_max=60.0))
     for number in range(200):
