@@ -302,8 +302,9 @@ class QueueStats(msgspec.Struct, frozen=True, gc=False):
         matched: Players matched since the server started.
         matches: Matches made since the server started.
         recent: The last matches.
-        estimate: How long new tickets will probably wait; null while too little is known.
-        cells: The same by party size, region and skill; empty while too little is known.
+        estimate: How long new tickets will probably wait; null while too little is known, and
+            while the queue is paused or makes no matches.
+        cells: The same by party size, region and skill; empty where `estimate` is null.
     """
 
     queue: str

@@ -101,8 +101,8 @@ def test_new_process_learns_no_waits_for_matches_from_failed_ready_checks() -> N
     again = WaitEstimates()
     TicketLifecycle([again]).reset(world.engine)
 
-    assert world.waits.of("duel", 500.0) == (None, ())
-    assert again.of("duel", 500.0) == (None, ())
+    assert world.waits.of(world.engine, "duel", 500.0) == (None, ())
+    assert again.of(world.engine, "duel", 500.0) == (None, ())
 
 
 def test_rounds_tell_the_moment() -> None:
@@ -135,22 +135,25 @@ def test_queue_that_makes_no_matches_promises_nothing() -> None:
     assert world.estimate(name, now) is not None
     world.engine.pools["duel"].fault = PolicyError("broken")
     assert world.estimate(name, now) is None
+    assert world.waits.of(world.engine, "duel", now) == (None, ())
     world.engine.pools["duel"].fault = None
+    assert world.waits.of(world.engine, "duel", now)[0] is not None
     world.step(Configure(now, (DUEL,), version=2, pause=("duel",)))
     assert world.estimate(name, now) is None
+    assert world.waits.of(world.engine, "duel", now) == (None, ())
 
 
 def test_cells_of_a_queue_are_shown() -> None:
     world = World()
     now = world.duels(40, 8.0)
-    whole, cells = world.waits.of("duel", now)
+    whole, cells = world.waits.of(world.engine, "duel", now)
     assert whole is not None
     (cell,) = cells
     assert (cell.size, cell.region, cell.decile, cell.waiting) == (1, None, None, 0)
     # Half of the newcomers are matched as they come.
     assert (cell.low, whole.low) == (0.0, 0.0)
     assert math.isclose(cell.high, whole.high, rel_tol=0.3)
-    assert world.waits.of("nowhere", now) == (None, ())
+    assert world.waits.of(world.engine, "nowhere", now) == (None, ())
 
 
 def test_server_answers_with_estimates() -> None:

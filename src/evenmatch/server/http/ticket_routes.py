@@ -171,7 +171,7 @@ class Routes:
             services.matches.check_queue(engine, name)
             recent = services.matches.recent(engine, name, RECENT)
             stats = services.statistics.of(name, now, [match_state(match) for match in recent])
-            estimate, cells = services.waits.of(name, now)
+            estimate, cells = services.waits.of(engine, name, now)
             stats = msgspec.structs.replace(stats, estimate=estimate, cells=cells)
             return QueueReport(
                 **msgspec.structs.asdict(stats),

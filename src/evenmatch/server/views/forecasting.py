@@ -68,9 +68,14 @@ class WaitEstimates(LifecycleView):
             return None
         return _bounded(quantiles, min(until, _ends_after(engine, row, now)))
 
-    def of(self, queue: str, now: float) -> tuple[Estimate | None, tuple[CellWait, ...]]:
-        """Return what a newcomer to a queue can expect, in total and by cell."""
-        forecast = self._forecast.of(queue)
+    def of(
+        self, engine: Engine, queue: str, now: float
+    ) -> tuple[Estimate | None, tuple[CellWait, ...]]:
+        """Return what a newcomer to a queue can expect, in total and by cell.
+
+        Nothing of a queue that makes no matches now.
+        """
+        forecast = self._forecast.of(queue) if _makes_matches(engine, queue) else None
         whole = None if forecast is None else forecast.newcomer(now)
         if forecast is None or whole is None:
             return None, ()
