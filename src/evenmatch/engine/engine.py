@@ -459,6 +459,10 @@ class Engine:
         """Return who plays in a running match that may be filled; see `BackfillRequests.roster`."""
         return self._backfill.roster(match_id)
 
+    def count_open(self, queue: str) -> int:
+        """Return how many running matches of a queue ask for players."""
+        return self._backfill.count_open(queue)
+
     def _meet_deadline(self, entry: Entry, now: float) -> None:
         """Apply a queue's `on_deadline` to a ticket that its policy left waiting."""
         scheduler = self._scheduler

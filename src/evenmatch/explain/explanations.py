@@ -22,7 +22,7 @@ from evenmatch.explain.nearest_groups import (
 from evenmatch.explain.pairwise import PairwiseComparer, PairwiseView
 from evenmatch.explain.reasons import Prospects, reason_of
 from evenmatch.explain.seats import seats_of
-from evenmatch.explain.sentences import summary_of, summary_of_all
+from evenmatch.explain.sentences import running_matches, summary_of, summary_of_all
 from evenmatch.explain.snapshot import (
     ExplanationSubject,
     QueueSnapshot,
@@ -151,9 +151,11 @@ def _part(
         summary="",
     )
     if table.objective.rules.conditions is not None and (best is None or in_full):
-        return by_conditions(part, snapshot, own, in_full=in_full)
-    summary = summary_of(part, snapshot, own.id, _instead(part, table, pairwise))
-    return msgspec.structs.replace(part, summary=summary)
+        part = by_conditions(part, snapshot, own, in_full=in_full)
+    else:
+        summary = summary_of(part, snapshot, own.id, _instead(part, table, pairwise))
+        part = msgspec.structs.replace(part, summary=summary)
+    return msgspec.structs.replace(part, summary=part.summary + running_matches(part, snapshot))
 
 
 def _instead(part: QueuePart, table: PairColumnTable, pairwise: PairwiseView) -> str:

@@ -55,6 +55,19 @@ def summary_of(part: QueuePart, snapshot: QueueSnapshot, ticket_id: str, instead
     return " ".join([sentence(each) for each in said if each])
 
 
+def running_matches(part: QueuePart, snapshot: QueueSnapshot) -> str:
+    """Return that running matches may take a ticket, as a sentence behind others; "" if none may.
+
+    Which of them would is not looked at.
+    """
+    if not snapshot.asking or part.reason.code in KEEPS_ALL:
+        return ""
+    ask = "asks" if snapshot.asking == 1 else "ask"
+    matches = "match" if snapshot.asking == 1 else "matches"
+    text = f"{snapshot.asking:,} running {matches} of this queue {ask} for players, too"
+    return f" {sentence(f'{text}, and may take this ticket sooner')}"
+
+
 def summary_of_all(parts: tuple[QueuePart, ...]) -> str:
     """Return why a ticket waits in several queues: the nearest match first, the others in brief.
 

@@ -38,6 +38,7 @@ class QueueSnapshot(msgspec.Struct, frozen=True):
         serves_after: The wait after which it matches a ticket if the rules allow it; inf if it
             guarantees nothing.
         elsewhere: Tickets that also wait in another queue.
+        asking: How many running matches of the queue ask for players.
     """
 
     queue: Queue
@@ -55,6 +56,7 @@ class QueueSnapshot(msgspec.Struct, frozen=True):
     starts: dict[str, float] = {}
     serves_after: float = math.inf
     elsewhere: frozenset[str] = frozenset()
+    asking: int = 0
 
     def served_at(self, ticket_id: str) -> float | None:
         """Return when the policy matches a ticket if rules allow it; None without a guarantee."""
@@ -130,6 +132,7 @@ def snapshot_of(engine: Engine, queue: str, now: float) -> QueueSnapshot:
         pool.starts(),
         serves_after(pool.policy, pool.queue),
         frozenset([each for each in pool.tickets if len(waiting[each].queues) > 1]),
+        engine.count_open(queue),
     )
 
 

@@ -10,7 +10,7 @@ from evenmatch.errors import ConfigError
 from evenmatch.explain import explanations as parts
 from evenmatch.explain.explanations import Explainer, explain
 from evenmatch.explain.snapshot import snapshot_of
-from evenmatch.model.inputs import Advance, Configure, Decline, Enqueue, Input
+from evenmatch.model.inputs import Advance, Configure, Decline, Enqueue, Input, Open
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, ReadyCheck, Rule, Scale
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import POLICIES, parse_policy
@@ -213,6 +213,22 @@ def test_a_group_whose_others_leave_before_it_is_legal_is_told_as_such() -> None
         "The limits allow the first match, with 3 other tickets, in 39 s."
     )
     assert matched_at(engine, "s0-3", 200.0) == 92.0
+
+
+def test_running_matches_that_ask_for_players_are_named() -> None:
+    grows = rule(limit=10, rate=1.0)
+    queue = Queue("duel", rules=(grows,), policy="greedy", wait_max=300.0, backfill="manual")
+    engine = engine_of(queue)
+    hand_in(engine, Enqueue(0.0, (new_ticket("a", 1500), new_ticket("b", 1500))))
+    hand_in(engine, Enqueue(2.0, (new_ticket("c", 1540), new_ticket("d", 1900))))
+    alone = told(engine, "s0-3", 3.0)
+    assert "This ticket expires in 299 s, before the limits allow the first match" in alone
+    assert "running" not in alone
+    hand_in(engine, Open(3.0, "s0-m1", 0, ("b",), lease=300.0))
+    asks = "1 running match of this queue asks for players, too, and may take this ticket sooner."
+    assert told(engine, "s0-3", 3.0) == f"{alone} {asks}"
+    assert matched_at(engine, "s0-3", 100.0) == 32.0
+    assert "running" not in told(engine, "s0-4", 33.0)
 
 
 def test_what_comes_before_a_late_match_is_named_as_the_queue_has_it() -> None:

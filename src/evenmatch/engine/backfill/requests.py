@@ -256,6 +256,10 @@ class BackfillRequests:
 
     # Steps
 
+    def count_open(self, queue: str) -> int:
+        """Return how many matches of a queue ask for players."""
+        return self._fills.count(queue)
+
     def roster(self, match_id: str) -> Roster:
         """Return the roster of a match that may be filled."""
         scheduler = self._scheduler
