@@ -127,7 +127,7 @@ def _part(
     seats = seats_of(table, pairwise)
     found: Prospects | None = None
     if searches or table.queue.format.is_duel:
-        found = _prospects(comparer, pairwise, seats, in_full=in_full)
+        found = _prospects(snapshot, comparer, pairwise, seats, in_full=in_full)
     best, later = found or (None, None)
     allowed = int(np.count_nonzero(pairwise.allowed))
     ever = pairwise.others & pairwise.fits & (pairwise.ready_at < math.inf)
@@ -174,23 +174,50 @@ def _instead(part: QueuePart, table: PairColumnTable, pairwise: PairwiseView) ->
 
 
 def _prospects(
-    comparer: PairwiseComparer, pairwise: PairwiseView, seats: Seats, *, in_full: bool
+    snapshot: QueueSnapshot,
+    comparer: PairwiseComparer,
+    pairwise: PairwiseView,
+    seats: Seats,
+    *,
+    in_full: bool,
 ) -> Prospects:
-    """Return the best match that is legal now, and the first that will be."""
+    """Return the best match that is legal now, and the first that will be.
+
+    The best one that the policy may make comes before those with tickets that are kept from it.
+    """
     table = comparer.table
+    free = _without_kept(snapshot, table, pairwise)
     if table.queue.format.is_duel:
-        duel = best_duel(table, pairwise)
+        duel = None if free is None else best_duel(table, free)
+        duel = duel or best_duel(table, pairwise)
         needs_both = in_full or duel is None
         return duel, first_duel(table, pairwise) if needs_both else None
     best = later = None
     if seats.fills or table.queue.format.is_variable:
-        best = best_group(comparer, pairwise, EFFORT)
+        best = None if free is None else best_group(comparer, free, EFFORT)
+        best = best or best_group(comparer, pairwise, EFFORT)
     if best is None and seats.fills_without_rules:
         later = first_group(comparer, pairwise, EFFORT)
         if later is not None and later.at <= pairwise.now:
             rows = [table.row_of(each) for each in later.tickets]
             best, later = prospect_of(table, rows, pairwise.now, is_exact=False), None
     return best, later
+
+
+def _without_kept(
+    snapshot: QueueSnapshot, table: PairColumnTable, pairwise: PairwiseView
+) -> PairwiseView | None:
+    """Return a view that allows nobody whom the queue keeps from its policy.
+
+    Returns:
+        None where nobody else is kept, or the ticket itself is.
+    """
+    kept = {*snapshot.delayed, *(each for each, at in snapshot.held.items() if at > pairwise.now)}
+    if not kept or table.tickets[pairwise.row].id in kept:
+        return None
+    allowed = pairwise.allowed.copy()
+    allowed[[table.row_of(each) for each in kept]] = False
+    return msgspec.structs.replace(pairwise, allowed=allowed)
 
 
 def _acceptance(comparer: PairwiseComparer, pairwise: PairwiseView) -> Acceptance:

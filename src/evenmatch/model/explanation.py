@@ -142,7 +142,8 @@ class QueuePart(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         acceptance: Who accepts whom.
         seats: Whether party sizes, sides and roles allow a match.
         now: The best match that would be legal now: the one whose criteria cost least, and of equal
-            ones the one with the longest waiting partner.
+            ones the one with the longest waiting partner. Partners whom a failed ready-check or
+            `commit_jitter` keeps aside come last.
         later: Of the matches that are not legal yet, the one that becomes legal first; one whose
             other tickets leave before that only where there is no other.
         deadline_at: When the ticket will have waited for the queue's `wait_max`.

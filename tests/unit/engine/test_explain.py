@@ -351,6 +351,29 @@ def test_who_failed_a_check_together_is_told_until_when_they_are_kept_apart() ->
     )
 
 
+def test_who_is_kept_apart_from_one_is_told_of_the_match_with_another() -> None:
+    near = Criterion("spread", "rating", scale=Scale(min=1000.0, max=2000.0))
+    check = Check(seconds=5.0, repair=0.0, again=60.0)
+    engine = engine_of(Queue(criteria=(near,), policy="delay_greedy", wait_max=99.0, accept=check))
+    one, two = enter(engine, 0.0, new_ticket("a", 1500), new_ticket("b", 1500))
+    hand_in(engine, Advance(engine.next_wakeup))
+    match = engine.tables.waiting[one].match
+    assert match is not None
+    (other,) = enter(engine, 0.5, new_ticket("c", 1650))
+    hand_in(engine, Decline(1.0, match, one))
+    (again,) = enter(engine, 1.5, new_ticket("a", 1500))
+    hand_in(engine, Advance(2.0))
+    assert list(engine.pools["main"].held_until) == [again]
+    part = told(engine, two, 2.1)
+    assert part.now is not None
+    assert (part.now.tickets, part.reason.code) == ((two, other), "policy")
+    assert told(engine, again, 2.1).reason.code == "held"
+    while engine.tables.waiting[two].match is None:
+        hand_in(engine, Advance(engine.next_wakeup))
+    assert engine.tables.waiting[other].match == engine.tables.waiting[two].match
+    assert engine.tables.now < 30.0
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_table_kept_up_to_date_says_what_a_new_one_says(seed: int) -> None:
     rng = random.Random(seed)
