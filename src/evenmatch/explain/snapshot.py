@@ -196,10 +196,11 @@ def summary_of_check(view: TicketView, check: Check, now: float) -> str:
         return f"This ticket has accepted its match {check.match}. {gone}."
     asked = len(check.accepted) + len(check.awaited)
     if view.id in check.awaited:
-        return (
-            f"This ticket has to accept match {check.match}{_within(check, now)}; "
-            f"{len(check.accepted)} of {count(asked, 'ticket')} have accepted."
-        )
+        must = f"This ticket has to accept match {check.match}{_within(check, now)}"
+        if asked == 1:
+            return f"{must}; no other is asked."
+        have = "has" if len(check.accepted) == 1 else "have"
+        return f"{must}; {len(check.accepted)} of {count(asked, 'ticket')} {have} accepted."
     left = count(len(check.awaited), "other ticket")
     have = "has" if len(check.awaited) == 1 else "have"
     return f"This ticket has accepted match {check.match}; {left} {have} yet to accept it."

@@ -10,7 +10,7 @@ from evenmatch.errors import ConfigError
 from evenmatch.explain import explanations as parts
 from evenmatch.explain.explanations import Explainer, explain
 from evenmatch.explain.snapshot import snapshot_of
-from evenmatch.model.inputs import Advance, Configure, Decline, Enqueue, Input, Open
+from evenmatch.model.inputs import Accept, Advance, Configure, Decline, Enqueue, Input, Open
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, ReadyCheck, Rule, Scale
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import POLICIES, parse_policy
@@ -328,10 +328,28 @@ def test_ready_checks_are_told_with_their_count() -> None:
     assert told(engine, "s0-1", 16.0) == (
         f"This ticket has to accept match {match}; 0 of 4 tickets have accepted."
     )
+    hand_in(engine, Accept(1.5, match, "s0-2"))
+    assert told(engine, "s0-1", 2.0).endswith("within 13 s; 1 of 4 tickets has accepted.")
     hand_in(engine, Decline(2.0, match, "s0-4"))
     hand_in(engine, Decline(2.0, match, "s0-3"))
     assert "2 players have dropped out in the ready-check; replacements are sought" in told(
         engine, "s0-1", 3.0
+    )
+
+
+def test_the_only_ticket_that_is_asked_is_told_so() -> None:
+    check = ReadyCheck(seconds=15.0)
+    engine = engine_of(Queue("duel", policy="greedy", accept=check, backfill="manual"))
+    hand_in(engine, Enqueue(0.0, (new_ticket("a", 1500), new_ticket("b", 1500))))
+    match = engine.tables.waiting["s0-1"].match
+    assert match is not None
+    for name in ("s0-1", "s0-2"):
+        hand_in(engine, Accept(1.0, match, name))
+    hand_in(engine, Open(2.0, match, 0, ("b",), lease=300.0))
+    hand_in(engine, Enqueue(3.0, (new_ticket("c", 1500),)))
+    fill = engine.tables.waiting["s0-3"].match
+    assert told(engine, "s0-3", 4.0) == (
+        f"This ticket has to accept match {fill} within 14 s; no other is asked."
     )
 
 
