@@ -43,6 +43,9 @@ def reason_of(
         return Reason("seats", "those who wait do not fill a match")
     if later is not None:
         text = f"the limits allow the first match in {seconds(later.at - snapshot.now)}"
+        if (end := snapshot.leaves_at(ticket_id)) < later.at:
+            how = f"{ends_how(snapshot, ticket_id)} in {seconds(end - snapshot.now)}"
+            return Reason("not_yet", f"{text}, but this ticket {how}, before that", later.at)
         gone = gone_before(snapshot, ticket_id, later)
         return Reason("not_yet", text + gone, None if gone else later.at)
     if not may_ever:

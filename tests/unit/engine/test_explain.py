@@ -292,6 +292,19 @@ def test_a_ticket_of_two_queues_has_a_part_for_each() -> None:
     assert far.changes[-1].endswith("is as wide only in 28 s, after its longest wait")
     brief = "In near: the rules never allow a match with those who wait now."
     assert found.summary == f"{far.summary} {brief}"
+    # Where another queue is nearer, the brief word on this one is as true.
+    engine = engine_of(
+        Queue("soon", rules=(rule(limit=20, rate=1.0),)),
+        Queue("far", rules=(rule(limit=10, rate=1.0),), wait_max=20.0),
+    )
+    both = ("soon", "far")
+    one, _ = enter(
+        engine, 0.0, new_ticket("a", 1500, queues=both), new_ticket("b", 1540, queues=both)
+    )
+    assert explain(engine, one, 2.0).summary.endswith(
+        "The limits allow the first match, with s0-2, in 18 s. In far: the limits allow the first "
+        "match in 28 s, but this ticket leaves this queue in 18 s, before that."
+    )
 
 
 def test_ended_tickets_are_told_how_they_ended() -> None:
