@@ -122,6 +122,7 @@ class Accounts:
 
     def reload(self) -> bool:
         """Read files anew that have changed; return whether anyone counts less or more now."""
+        self.audit.settle()
         is_changed = self._reload()
         self.generation += is_changed
         return is_changed
@@ -147,9 +148,9 @@ class Accounts:
         return True
 
     def close(self) -> None:
-        """Store the last entries of the audit log, and end."""
+        """Write the last entries of the audit log, and end."""
+        self.audit.flush()
         if self.store is not None:
-            self.audit.flush()
             self.store.close()
 
     def _is_out_of_sight(self) -> bool:

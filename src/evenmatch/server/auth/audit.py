@@ -166,10 +166,9 @@ class AuditLog:
 
     def _gather(self, entry: RepeatedEntry, **more: object) -> None:
         """Write down what comes in floods: at once, and then once a minute with a count."""
-        now = self._wall()
-        if not 0.0 <= now - self._failures_since < FAILURE_PAUSE:
-            self.flush()
-            self._failures_since = now
+        self.settle()
+        if not self._failures:
+            self._failures_since = self._wall()
         if entry in self._failures:
             self._failures[entry] += 1
             return
@@ -180,6 +179,11 @@ class AuditLog:
         self._failures[entry] = 0
         told = {"kind": entry.kind, "key": entry.key, "detail": entry.detail, **more}
         self._write(entry.who, entry.action, often=True, **told)
+
+    def settle(self) -> None:
+        """Write down the counts of a minute that is over, whether or not anything follows."""
+        if not 0.0 <= self._wall() - self._failures_since < FAILURE_PAUSE:
+            self.flush()
 
     def flush(self) -> None:
         """Write down how often the failures of the last minute were repeated."""

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import structlog
 
-from evenmatch.config.server import ServerLimits
+from evenmatch.config.server import ServerLimits, ServerSettings
 from evenmatch.server.auth import audit as audit_module
+from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.audit import AuditEntry, AuditLog
 from evenmatch.server.auth.principal import LOCAL
 from evenmatch.server.runtime.logs import log
@@ -134,6 +135,30 @@ def test_flood_of_failures_is_a_few_lines_with_counts(tmp_path: Path) -> None:
     audit.note_failure("192.0.2.1", "bad_signature")
     counts = {(entry.who, entry.count) for entry in audit.page(None).entries if entry.count > 1}
     assert counts == {("192.0.2.1", 499), ("others", 401)}
+
+
+def test_count_of_a_flood_is_written_though_nothing_follows_it(tmp_path: Path) -> None:
+    add_key(tmp_path)
+    clock = [1_000.0]
+
+    def counts(accounts: Accounts) -> list[int]:
+        failed = "authentication failed"
+        return [each.count for each in accounts.audit.page(None).entries if each.action == failed]
+
+    accounts = Accounts(ServerSettings(), tmp_path, wall=lambda: clock[0])
+    for _ in range(500):
+        accounts.audit.note_failure("192.0.2.1", "unknown_key")
+    clock[0] += 59.0
+    accounts.reload()
+    assert counts(accounts) == [1]
+    clock[0] += 2.0
+    for _ in range(3):
+        accounts.reload()
+    assert counts(accounts) == [1, 499]
+    accounts.audit.note_failure("192.0.2.1", "unknown_key")
+    accounts.audit.note_failure("192.0.2.1", "unknown_key")
+    accounts.close()
+    assert counts(Accounts(ServerSettings(), tmp_path)) == [1, 499, 1, 1]
 
 
 def test_key_that_asks_too_often_is_named_once_a_minute(tmp_path: Path) -> None:
