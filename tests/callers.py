@@ -71,6 +71,7 @@ class Site:
         self.entrance = GameEntrance(
             self.accounts, App(self.parts, self.accounts), self.parts.followers.cut_all,
             turned_away=self.parts.metrics.turned_away,
+            is_draining=lambda: self.parts.drain.is_on,
         )  # fmt: skip
         self.gate = Authenticator([self.entrance])
 

@@ -88,6 +88,7 @@ class GameEntrance(msgspec.Struct, frozen=True):
         is_unready: Says whether the game takes no inputs now.
         turned_away: Told why a request was turned away.
         takes: Says whether the application answers a request past ASGI.
+        is_draining: Says whether the game takes no new tickets, and is about to stop.
     """
 
     accounts: Accounts
@@ -96,6 +97,7 @@ class GameEntrance(msgspec.Struct, frozen=True):
     is_unready: Callable[[], bool] = lambda: False
     turned_away: Callable[[str], None] = _ignore
     takes: Callable[[Scope], bool] = _never
+    is_draining: Callable[[], bool] = lambda: False
 
 
 class VerifiedCredential(msgspec.Struct, frozen=True, gc=False):
@@ -232,10 +234,13 @@ class Authenticator:
         return caller_address(scope, self._trusted)
 
     async def _tell_readiness(self, send: Send) -> None:
-        """Say whether all games take tickets; which one does not is for the log."""
-        is_ready = not any(each.is_unready() for each in self._entrances)
-        body = encode({"status": "ready" if is_ready else "not ready"})
-        await send_body(send, 200 if is_ready else 503, body)
+        """Say whether all games are ready and one takes new tickets; which, is for the log."""
+        status = "ready"
+        if any(each.is_unready() for each in self._entrances):
+            status = "not ready"
+        elif all(each.is_draining() for each in self._entrances):
+            status = "draining"
+        await send_body(send, 200 if status == "ready" else 503, encode({"status": status}))
 
     # Who calls
 

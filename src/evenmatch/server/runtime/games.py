@@ -316,6 +316,7 @@ class Games:
             lambda: services.runtime.unready is not None,
             services.metrics.turned_away,
             app.takes,
+            lambda: services.drain.is_on,
         )
 
     def check_given_up(self) -> None:

@@ -508,6 +508,29 @@ def test_games_of_one_process_share_nothing(tmp_path: Path) -> None:
     with_site(tmp_path / "unused", scene)
 
 
+def test_process_of_several_games_is_not_ready_while_all_of_them_drain(tmp_path: Path) -> None:
+    for name in ("chess", "go"):
+        add_key(tmp_path / name)
+
+    async def scene(site: Site) -> None:
+        chess = Site(tmp_path / "chess", tenant="chess", audience="chess")
+        go = Site(tmp_path / "go", tenant="go", audience="go")
+        gate = Authenticator([chess.entrance, go.entrance])
+        for each in (chess, go):
+            await each.parts.runtime.start()
+        chess.parts.drain.begin(600.0)
+        # The other one takes tickets.
+        assert (await call(gate, "GET", "/readyz")).status == 200
+        go.parts.drain.begin(600.0)
+        assert (await call(gate, "GET", "/readyz"))[:2] == (503, {"status": "draining"})
+        chess.parts.drain.end()
+        assert (await call(gate, "GET", "/readyz")).status == 200
+        for each in (chess, go):
+            await each.parts.runtime.stop()
+
+    with_site(tmp_path / "unused", scene)
+
+
 def test_games_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
     async def scene(site: Site) -> None:
         same = Site(tmp_path / "same", tenant="same")
