@@ -185,9 +185,7 @@ class Authenticator:
         try:
             return self._admit(scope)
         except (Unauthenticated, TooManyRequests) as refusal:
-            # Of which game it would have been, nobody knows.
-            for each in self._entrances:
-                each.turned_away(getattr(refusal, "reason", refusal.code))
+            self._count(refusal)
             raise
 
     async def _serve_signed(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -196,13 +194,12 @@ class Authenticator:
             body = await read_body(scope, receive, SIGNED_BYTES_MAX)
             verified = self._verify_signed(scope, body)
             if wait := verified.buckets.take(verified.bucket, self._clock()):
-                raise TooManyRequests("too many requests; wait a little", wait)
+                raise _too_often(verified, wait)
         except Disconnected:
             await give_up_on(send)
             return
         except Refusal as refusal:
-            for each in self._entrances:
-                each.turned_away(getattr(refusal, "reason", refusal.code))
+            self._count(refusal)
             answer = codec_of(scope["path"]).refusal(service_error_of(refusal))
             await answer(scope, receive, send)
             return
@@ -224,9 +221,7 @@ class Authenticator:
             text = check_signature(call, secrets, scope, body, now)
             return self._found(SCHEME + text.encode(), now)
         except Unauthenticated as refusal:
-            self._failures.take(address, self._clock())
-            for each in self._entrances:
-                each.accounts.audit.note_failure(address, refusal.reason)
+            self._note_failure(address, refusal)
             raise
 
     def address(self, scope: Scope) -> str:
@@ -260,9 +255,7 @@ class Authenticator:
         if verified is None or verified.until <= self._wall():
             verified = self._verify(given, digest, scope)
         if wait := verified.buckets.take(verified.bucket, self._clock()):
-            if verified.principal.kind == "service":
-                verified.audit.note_limited(verified.principal)
-            raise TooManyRequests("too many requests; wait a little", wait)
+            raise _too_often(verified, wait)
         scope["principal"] = verified.principal
         if scope["type"] == "websocket":
             scope["take"] = lambda: verified.buckets.take(verified.bucket, self._clock())
@@ -289,9 +282,7 @@ class Authenticator:
         try:
             verified = self._found(credential, now)
         except Unauthenticated as refusal:
-            self._failures.take(address, self._clock())
-            for each in self._entrances:
-                each.accounts.audit.note_failure(address, refusal.reason)
+            self._note_failure(address, refusal)
             raise
         if len(self._known) >= KNOWN_MAX:
             # The one that was verified first; if it is still in use, it is verified again.
@@ -341,6 +332,23 @@ class Authenticator:
             return False
         return True
 
+    # Who is told of a refusal
+
+    def _meant(self, refusal: Refusal) -> list[GameEntrance]:
+        """Return the game from which a caller is turned away; all, if nobody knows which it is."""
+        tenant = getattr(refusal, "tenant", None)
+        found = [each for each in self._entrances if each.accounts.tenant == tenant]
+        return found or list(self._entrances)
+
+    def _count(self, refusal: Refusal) -> None:
+        for each in self._meant(refusal):
+            each.turned_away(getattr(refusal, "reason", refusal.code))
+
+    def _note_failure(self, address: str, refusal: Unauthenticated) -> None:
+        self._failures.take(address, self._clock())
+        for each in self._meant(refusal):
+            each.accounts.audit.note_failure(address, refusal.reason)
+
     # Changes of keys
 
     def look(self) -> None:
@@ -388,6 +396,16 @@ def check_distinct_games(accounts: Sequence[Accounts]) -> None:
                     f"{audience!r}); give each its own audience, and guests to one of them"
                 )
             seen[audience] = each.tenant
+
+
+def _too_often(verified: VerifiedCredential, wait: float) -> TooManyRequests:
+    """Return the refusal of a caller whose bucket is empty; the audit log names their key."""
+    principal = verified.principal
+    if principal.kind == "service":
+        verified.audit.note_limited(principal)
+    refusal = TooManyRequests("too many requests; wait a little", wait)
+    refusal.tenant = principal.tenant
+    return refusal
 
 
 def _offered_token(scope: Scope) -> bytes | None:

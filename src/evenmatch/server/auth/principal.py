@@ -107,6 +107,8 @@ class Unauthenticated(Refusal):
     """
 
     code = "unauthenticated"
+    tenant: str | None = None
+    """The game whose login has signed what is not valid; None: nobody knows which was meant."""
 
     def __init__(self, message: str, reason: str) -> None:
         super().__init__(message)
@@ -123,6 +125,8 @@ class TooManyRequests(Refusal):
     """The caller sends too many requests; wait `seconds` before the next one."""
 
     code = "too_many_requests"
+    tenant: str | None = None
+    """The game of the caller; None: nobody knows which."""
 
     def __init__(self, message: str, seconds: float) -> None:
         super().__init__(message)

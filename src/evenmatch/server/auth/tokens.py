@@ -111,19 +111,28 @@ class Verifier:
         """
         payload = self._payload(token)
         try:
-            claims = _claims.decode(payload)
-        except BAD_CLAIMS as error:
-            raise _unread(error) from None
-        self._check(claims, now)
+            claims = self._claims_in(payload, now)
+            party = _members(claims.party)
+        except Unauthenticated as refusal:
+            refusal.tenant = self._tenant
+            raise
         facts = TokenFacts(
-            claims.rating, claims.household, _members(claims.party), claims.attributes,
-            self._is_guest,
-        )  # fmt: skip
+            claims.rating, claims.household, party, claims.attributes, self._is_guest
+        )
         rights = frozenset((ANYONE, OWN))
         # Streams and long polls end when a new request would be refused, and no sooner.
         until = claims.exp + self.settings.leeway
         return Principal("player", claims.sub, rights, self._tenant, until=until,
                          token_facts=facts)  # fmt: skip
+
+    def _claims_in(self, payload: bytes, now: float) -> Claims:
+        """Return the claims of a token that is signed, if they are valid now."""
+        try:
+            claims = _claims.decode(payload)
+        except BAD_CLAIMS as error:
+            raise _unread(error) from None
+        self._check(claims, now)
+        return claims
 
     def _payload(self, token: bytes) -> bytes:
         """Return what a token carries if one of our keys signed it."""

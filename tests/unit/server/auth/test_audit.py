@@ -1,17 +1,22 @@
 """The audit log: append-only, bounded, readable, and without secrets."""
 
 import json
+import time
 from collections.abc import Iterable, Iterator
 from io import StringIO
 from pathlib import Path
 
 import pytest
 import structlog
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
 
 from evenmatch.config.server import ServerLimits, ServerSettings
 from evenmatch.server.auth import audit as audit_module
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.audit import AuditEntry, AuditLog
+from evenmatch.server.auth.keys import new_key, write_keys
 from evenmatch.server.auth.principal import LOCAL
 from evenmatch.server.runtime.logs import log
 from tests.callers import SECRET, Site, add_key, duel, token, with_site
@@ -174,6 +179,23 @@ def test_key_that_asks_too_often_is_named_once_a_minute(tmp_path: Path) -> None:
 
     limits = ServerLimits(key_requests_max=0.01, key_burst_max=3)
     with_site(tmp_path, scene, limits=limits)
+
+
+def test_key_that_signs_too_often_is_named_too(tmp_path: Path) -> None:
+    key, text = new_key("sdk", ("tickets",), now=time.time(), is_signing=True)
+    write_keys(tmp_path / "keys.json", (key,))
+
+    async def scene(site: Site) -> None:
+        for _ in range(5):
+            given = {"Host": "game.example", "X-Amz-Target": "GameLift.DescribeMatchmaking"}
+            request = AWSRequest("POST", "https://game.example/", given, b'{"TicketIds": ["t"]}')
+            SigV4Auth(Credentials(key.id, text), "gamelift", "eu-west-1").add_auth(request)
+            sent = {name.lower(): value for name, value in request.headers.items()}
+            await site.call("POST", "/", raw=request.data, headers=sent)
+        (entry,) = site.accounts.audit.page(None).entries
+        assert (entry.who, entry.key, entry.action) == ("sdk", key.id, "asked too often")
+
+    with_site(tmp_path, scene, limits=ServerLimits(key_requests_max=0.01, key_burst_max=3))
 
 
 def test_cancels_by_the_thousand_push_no_operator_out(tmp_path: Path) -> None:

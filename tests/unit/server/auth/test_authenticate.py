@@ -3,6 +3,7 @@
 import base64
 import hmac
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -527,6 +528,38 @@ def test_process_of_several_games_is_not_ready_while_all_of_them_drain(tmp_path:
         assert (await call(gate, "GET", "/readyz")).status == 200
         for each in (chess, go):
             await each.parts.runtime.stop()
+
+    with_site(tmp_path / "unused", scene)
+
+
+def test_games_learn_nothing_of_who_is_turned_away_from_another(tmp_path: Path) -> None:
+    chess_key = add_key(tmp_path / "chess")
+    add_key(tmp_path / "go")
+
+    async def scene(site: Site) -> None:
+        limits = ServerLimits(key_requests_max=0.01, key_burst_max=3)
+        chess = Site(tmp_path / "chess", tenant="chess", audience="chess", limits=limits)
+        go = Site(tmp_path / "go", tenant="go", audience="go")
+        gate = Authenticator([chess.entrance, go.entrance])
+
+        def told(of: Site) -> tuple[set[str], set[str]]:
+            text = of.parts.metrics.text().decode()
+            reasons = set(re.findall(r'refused_callers_total\{reason="(\w+)"\} [1-9]', text))
+            failed = "authentication failed"
+            entries = of.accounts.audit.page(None).entries
+            return reasons, {each.who for each in entries if each.action == failed}
+
+        for _ in range(5):
+            await call(gate, "GET", "/v1/queues", key=chess_key)
+        expired = token("ann", aud="chess", exp=1)
+        await call(gate, "GET", "/v1/queues", key=expired, client="192.0.2.7")
+        assert told(chess) == ({"too_many_requests", "expired"}, {"192.0.2.7"})
+        assert told(go) == (set(), set())
+        # Nobody knows which game these mean.
+        await call(gate, "GET", "/v1/queues", key="em_0_0", client="192.0.2.8")
+        forged = token("ann", aud="chess", secret=b"z" * 32)
+        await call(gate, "GET", "/v1/queues", key=forged, client="192.0.2.9")
+        assert told(go) == ({"unknown_key", "bad_signature"}, {"192.0.2.8", "192.0.2.9"})
 
     with_site(tmp_path / "unused", scene)
 
