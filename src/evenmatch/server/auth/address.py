@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Sequence
 
 from evenmatch.server.http.responses import Scope
@@ -13,6 +14,8 @@ HOPS_MAX = 16
 """Addresses of a forwarding header that are looked at."""
 V6_PREFIX = 64
 """An IPv6 subscriber has this many bits of network; what follows is theirs to choose."""
+WITH_PORT = re.compile(r"(?:\[([^\]]+)\]|([^:]+))(?::\d{1,5})?")
+"""An address as some proxies write it, with the port of the connection behind it."""
 
 
 def networks_of(texts: Sequence[str]) -> tuple[Network, ...]:
@@ -36,7 +39,7 @@ def caller_address(scope: Scope, trusted: Sequence[Network]) -> str:
     if not trusted or not _is_among(near, trusted):
         return near
     hops = [
-        hop.strip()
+        _without_port(hop.strip())
         for name, value in scope["headers"]
         if name == b"x-forwarded-for"
         for hop in value.decode("latin-1").split(",")
@@ -60,6 +63,16 @@ def household_of(address: str) -> str:
     if isinstance(parsed, ipaddress.IPv6Address):
         return str(ipaddress.ip_network((parsed, V6_PREFIX), strict=False))
     return address if parsed is None else str(parsed)
+
+
+def _without_port(hop: str) -> str:
+    """Return an address alone.
+
+    >>> _without_port("192.0.2.7:50123"), _without_port("[2001:db8::1]:443"), _without_port("::1")
+    ('192.0.2.7', '2001:db8::1', '::1')
+    """
+    found = WITH_PORT.fullmatch(hop)
+    return hop if found is None else found[1] or found[2]
 
 
 def _is_among(address: str, trusted: Sequence[Network]) -> bool:
