@@ -223,10 +223,8 @@ def sign(claims: dict[str, object], secret: bytes) -> str:
 def _read(path: Path, algorithm: str) -> bytes:
     if algorithm.startswith("HS"):
         data = read_secret(path)
-        if b"-----BEGIN" in data:
-            raise ConfigError(
-                f"{path} is not a secret for {algorithm} but part of a key pair in PEM"
-            )
+        if b"-----BEGIN" in data or not _is_secret(data, algorithm):
+            raise ConfigError(f"{path} is not a secret for {algorithm} but part of a key pair")
         if len(data) < SECRET_BYTES_MIN:
             raise ConfigError(f"{path} must hold at least {SECRET_BYTES_MIN} bytes of secret")
         return data
@@ -241,6 +239,15 @@ def _read(path: Path, algorithm: str) -> bytes:
     if too_short is not None:
         raise ConfigError(f"{path} holds too short a key for {algorithm}: make a longer one")
     return data
+
+
+def _is_secret(data: bytes, algorithm: str) -> bool:
+    """Return whether bytes are a secret for whoever verifies, and no key of SSH, say."""
+    try:
+        PyJWS(algorithms=[algorithm]).get_algorithm_by_name(algorithm).prepare_key(data)
+    except jwt.InvalidKeyError:
+        return False
+    return True
 
 
 def _unread(error: Exception) -> Unauthenticated:

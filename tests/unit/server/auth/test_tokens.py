@@ -104,6 +104,7 @@ def test_token_counts_until_its_leeway_is_over(tmp_path: Path) -> None:
     [
         ("HS256", b"short", "at least 32 bytes of secret"),
         ("HS256", public_pem(PAIRS["RS256"]), "is not a secret for HS256"),
+        ("HS256", b"ssh-ed25519 " + b"A" * 68 + b" ada@home", "is not a secret for HS256"),
         ("RS256", private_pem(PAIRS["RS256"]), "is a private key"),
         ("RS256", public_pem(PAIRS["ES256"]), "is no public key for RS256"),
         ("RS256", public_pem(SHORT), "too short a key for RS256"),
@@ -114,6 +115,7 @@ def test_token_counts_until_its_leeway_is_over(tmp_path: Path) -> None:
     ids=[
         "short secret",
         "public key as secret",
+        "public key of SSH as secret",
         "private key",
         "other curve",
         "short key",
