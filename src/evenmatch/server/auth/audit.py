@@ -34,7 +34,7 @@ from evenmatch.server.runtime.logs import log
 
 SERIES = ("audit", "audit-often")
 """Names of the files: what operators do, and what comes by the thousand."""
-OFTEN_ACTIONS = frozenset({"DELETE /v1/tickets/{ticket}"})
+OFTEN_ACTIONS = frozenset({"DELETE /v1/tickets/{ticket}", "GameLift.StopMatchmaking"})
 """What goes into the second series, whoever does it."""
 NOTHING = frozenset({404, 410})
 """Statuses of what was done to nothing."""
@@ -67,7 +67,7 @@ class AuditEntry(msgspec.Struct, frozen=True, omit_defaults=True):
         key: The id of the key.
         target: The path of the request, which says what it was done to, with the parameters that
             the operation reads: `/v1/config?dry_run=1` changed nothing. Of a GameLift call, the
-            name or the ARN in it.
+            name, the ARN or the ticket's id in it.
         status: The HTTP status of the answer.
         address: Where the request came from.
         detail: Further details.

@@ -47,6 +47,10 @@ CHANGES = frozenset(
     )
 )
 """Operations that change rule sets, configurations or their tags."""
+AUDITED = CHANGES | {shapes.StopMatchmaking.__name__}
+"""Operations that go to the audit log."""
+TARGETS = ("name", "resource_arn", "ticket_id")
+"""Fields of requests that say what is changed."""
 
 
 class GameLiftCall(NamedTuple):
@@ -144,12 +148,12 @@ class GameLiftRoute:
         if caller.queues and call.rights is CHANGE:
             raise Forbidden("this concerns the whole server, but the key is for some queues only")
         body = await read_body(request.scope, request.receive, BYTES_MAX)
-        if name not in CHANGES:
+        if name not in AUDITED:
             return await call.answer(codec.decode(body, call.shape), caller)
         target, status = "", 500
         try:
             given: Any = codec.decode(body, call.shape)
-            target = getattr(given, "name", "") or getattr(given, "resource_arn", "")
+            target = next(filter(None, (getattr(given, each, "") for each in TARGETS)), "")
             answer = await call.answer(given, caller)
             status = 200
         except ServiceError as error:

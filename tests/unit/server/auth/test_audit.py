@@ -70,6 +70,32 @@ def test_changes_over_the_protocol_of_gamelift_are_written_down(tmp_path: Path) 
     with_site(tmp_path, scene, config=CONFIG)
 
 
+def test_ticket_that_is_cancelled_over_the_protocol_of_gamelift_is_written_down(
+    tmp_path: Path,
+) -> None:
+    key = add_key(tmp_path, "backend")
+
+    async def scene(site: Site) -> None:
+        player = {"PlayerId": "ann"}
+        made = await site.gamelift(
+            "StartMatchmaking", key, ConfigurationName="game", TicketId="t1", Players=[player]
+        )
+        assert made.status == 200
+        for ticket, status in (("t1", 200), ("never", 400)):
+            stopped = await site.gamelift("StopMatchmaking", key, TicketId=ticket)
+            assert stopped.status == status
+        entries = site.accounts.audit.page(None).entries
+        assert [(each.who, each.action, each.target, each.status) for each in entries] == [
+            ("backend", "GameLift.StopMatchmaking", "t1", 200),
+            ("backend", "GameLift.StopMatchmaking", "never", 400),
+        ]
+
+    with_site(tmp_path, scene, config=CONFIG)
+    # Backends do it by the thousand.
+    assert not (tmp_path / "audit.jsonl").exists()
+    assert (tmp_path / "audit-often.jsonl").exists()
+
+
 def test_files_are_bounded_and_pages_go_on(tmp_path: Path) -> None:
     audit = AuditLog(tmp_path, bytes_max=2_000)
     for number in range(300):
