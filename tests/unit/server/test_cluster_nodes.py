@@ -296,7 +296,9 @@ async def nobody_serves(seat: Seat, scope: Any, receive: Any, send: Any) -> None
 JSON_CALL = (b"x-amz-target", b"GameLift.StartMatchmaking")
 
 
-def game_of_two_shards(serve: Serve, *queues: Queue) -> GameRouter:
+def game_of_two_shards(
+    serve: Serve, *queues: Queue, own: Callable[[Any], frozenset[str]] = lambda _: frozenset()
+) -> GameRouter:
     parts = shards_of(queues)
     seats = [
         Seat(
@@ -306,7 +308,7 @@ def game_of_two_shards(serve: Serve, *queues: Queue) -> GameRouter:
         )
         for part in parts
     ]
-    return GameRouter(seats, parts, serve, 10_000, NodeMetrics("a"))
+    return GameRouter(seats, parts, serve, 10_000, NodeMetrics("a"), own)
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,16 @@
 """Which shards of a game answer which operation."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from evenmatch.config.server import ServerSettings
 from evenmatch.errors import InvalidTicket
 from evenmatch.model.queue import Queue
+from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.cluster.ask_shards import whole_answer
 from evenmatch.server.cluster.router import (
     ANY_SHARD,
@@ -20,6 +23,7 @@ from evenmatch.server.cluster.router import (
     is_gamelift,
 )
 from evenmatch.server.cluster.seat import Seat
+from evenmatch.server.cluster.tenants import Tenants
 from evenmatch.server.http.operation import WEBSOCKET, Operation
 from evenmatch.server.http.responses import (
     encode,
@@ -29,6 +33,7 @@ from evenmatch.server.http.responses import (
     unknown_queue,
 )
 from evenmatch.server.http.table import OPERATIONS
+from tests.callers import add_key
 from tests.unit.server.test_cluster_nodes import game_of_two_shards
 
 
@@ -119,6 +124,43 @@ def test_refusal_of_an_unknown_queue_names_the_queues_of_all_shards(
     # A ticket goes in a frame only to a shard that has its queue.
     if path == "/v1/tickets" and not body.startswith(b"["):
         assert (router.seat_of_create(body) is None) == says_all
+
+
+@pytest.mark.parametrize("path", ["/v1/dashboard/events", "/v1/players/ann/rating"])
+@pytest.mark.parametrize(
+    ("given", "query", "shard"),
+    [
+        ("for b", b"", "s0.other"),
+        ("for b", b"queue=a", "s0"),
+        ("for both", b"", "s0"),
+        ("for all", b"", "s0"),
+        ("of none", b"", "s0"),
+    ],
+)
+def test_key_for_some_queues_is_shown_the_first_of_its_own(
+    tmp_path: Path, path: str, given: str, query: bytes, shard: str
+) -> None:
+    keys = {
+        "for b": add_key(tmp_path, "one", queues=("b",)),
+        "for both": add_key(tmp_path, "two", queues=("b", "a")),
+        "for all": add_key(tmp_path, "three"),
+        "of none": "em_1_2",
+    }
+    asked_for: list[str] = []
+
+    async def serve(seat: Seat, scope: Any, receive: Any, send: Any) -> None:
+        asked_for.append(seat.claim.shard)
+        await send_body(send, 200, b"{}")
+
+    tenants = Tenants({"": Accounts(ServerSettings(), tmp_path)})
+    queues = Queue("a"), Queue("b", group="other")
+    router = game_of_two_shards(serve, *queues, own=tenants.queues_of)
+    headers = [(b"authorization", f"Bearer {keys[given]}".encode())]
+    scope = {
+        "type": "http", "method": "GET", "path": path, "query_string": query, "headers": headers,
+    }  # fmt: skip
+    asyncio.run(whole_answer(router, scope, b""))
+    assert asked_for == [shard]
 
 
 def test_ticket_for_queues_of_two_shards_is_refused_with_their_names() -> None:

@@ -104,7 +104,9 @@ class Node:
             self._most |= {seat.about: max(most, ROUTE_BYTES_MAX) for seat in seats}
             self._journals += [each.journal for each in game.shards]
             metrics = NodeMetrics(identity.name, self._figures)
-            self._routers[game.tenant] = GameRouter(seats, game.parts, self.serve, most, metrics)
+            self._routers[game.tenant] = GameRouter(
+                seats, game.parts, self.serve, most, metrics, tenants.queues_of
+            )
         origins = (origin for game in games for origin in game.settings.origins)
         self.origins = tuple(dict.fromkeys(origins))
         self._games = list(games)

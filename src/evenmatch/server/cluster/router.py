@@ -74,7 +74,8 @@ ANY_SHARD = frozenset(
         ("GET", "/readyz"),
     }
 )
-"""Requests that one shard answers: that of the queue in `?queue=`, else the first.
+"""Requests that one shard answers: that of the queue in `?queue=`, else that of the first queue
+that the caller's key is for.
 
 Nothing is looked up here, but a test holds each operation to be in a table of this module: so
 whoever adds one says which shards know its answer.
@@ -118,6 +119,7 @@ class GameRouter:
         serve: Answers a request for one of them.
         body_bytes_max: Bytes of a body.
         metrics: Of the node, about this game.
+        own: Returns the queues that the key of a request is for; empty means all.
     """
 
     def __init__(
@@ -127,8 +129,10 @@ class GameRouter:
         serve: Serve,
         body_bytes_max: int,
         metrics: NodeMetrics,
+        own: Callable[[Scope], frozenset[str]],
     ) -> None:
         self.metrics = metrics
+        self._own = own
         self._body_bytes_max = body_bytes_max
         self._seats = tuple(seats)
         self._first = self._seats[0]
@@ -236,10 +240,12 @@ class GameRouter:
             return seat
         if len(parts) > 3 and parts[1:3] == ["v1", "queues"]:
             return self._part(self._by_queue.get(unquote(parts[3]), (self._first,)), scope)
-        if scope["query_string"]:
-            named = parse_qs(scope["query_string"].decode("latin-1")).get("queue", [""])[0]
-            return self._part(self._by_queue.get(named, (self._first,)), scope)
-        return self._first
+        query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        if "queue" in query:
+            return self._part(self._by_queue.get(query["queue"][0], (self._first,)), scope)
+        own = self._own(scope)
+        known = (seats[0] for name, seats in self._by_queue.items() if name in own)
+        return next(known, self._first)
 
     def _part(self, seats: tuple[Seat, ...], scope: Scope) -> Seat:
         """Return the part of a queue that `?part=` names, and take that out of the request."""

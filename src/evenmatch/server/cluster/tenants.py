@@ -49,6 +49,15 @@ class Tenants:
         except Refusal:
             return self._first
 
+    def queues_of(self, scope: Scope) -> frozenset[str]:
+        """Return the queues that the key of a request is for; empty means all, or no such key."""
+        given = header(scope, b"authorization") or b""
+        if given[: len(SCHEME)].lower() != SCHEME:
+            return frozenset()
+        text = given[len(SCHEME) :].strip().decode("latin-1")
+        found = self._accounts[self.of(scope)].ring.principal(text, self._wall())
+        return frozenset() if found is None else found.queues
+
     def _by_credential(self, given: bytes) -> str | None:
         accounts = self._accounts.items()
         if is_signed(given):
