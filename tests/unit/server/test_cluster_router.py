@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from evenmatch.config.server import ServerSettings
-from evenmatch.errors import InvalidTicket
 from evenmatch.model.queue import Queue
 from evenmatch.server.auth.accounts import Accounts
+from evenmatch.server.auth.principal import no_credential
 from evenmatch.server.cluster.ask_shards import whole_answer
 from evenmatch.server.cluster.router import (
     ANY_SHARD,
@@ -163,7 +163,38 @@ def test_key_for_some_queues_is_shown_the_first_of_its_own(
     assert asked_for == [shard]
 
 
+async def turning_away(seat: Seat, scope: Any, receive: Any, send: Any) -> None:
+    """Refuse a caller without a key, as each shard does."""
+    status, problem = problem_of(no_credential())
+    await send_body(send, status, encode(problem))
+
+
+TWO_GROUPS = b'{"queues": ["a", "b"]}'
+ARRAYS = [b"[%s]" % TWO_GROUPS, b'[%s, {"queues": ["b"]}]' % TWO_GROUPS]
+
+
+def answer_to_create(serve: Any, body: bytes) -> Any:
+    router = game_of_two_shards(serve, Queue("a"), Queue("b", group="other"))
+    # The gate of a shard judges who asks, so it goes the longer way.
+    assert router.seat_of_create(body) is None
+    scope = {
+        "type": "http", "method": "POST", "path": "/v1/tickets", "query_string": b"", "headers": [],
+    }  # fmt: skip
+    return asyncio.run(whole_answer(router, scope, body))
+
+
 def test_ticket_for_queues_of_two_shards_is_refused_with_their_names() -> None:
-    router = game_of_two_shards(refusing, Queue("a"), Queue("b", group="other"))
-    with pytest.raises(InvalidTicket, match="must be in one group: 'a' and 'b' are not"):
-        router.seat_of_create(b'{"queues": ["a", "b"]}')
+    words = "the queues of one ticket must be in one group: 'a' and 'b' are not"
+    alone = answer_to_create(refusing, TWO_GROUPS)
+    assert (alone.status, alone.value()["error"]) == (400, "invalid_ticket")
+    assert alone.value()["message"] == words
+    for body in ARRAYS:
+        first, *others = answer_to_create(refusing, body).value()
+        assert (first["status"], first["message"], first["where"]) == (400, words, "/0/queues")
+        assert [each["error"] for each in others] == ["unknown_queue"] * len(others)
+
+
+@pytest.mark.parametrize("body", [TWO_GROUPS, *ARRAYS])
+def test_who_may_not_create_tickets_learns_of_no_queues(body: bytes) -> None:
+    answer = answer_to_create(turning_away, body)
+    assert (answer.status, answer.value()["error"]) == (401, "unauthenticated")

@@ -115,8 +115,9 @@ def test_tickets_of_an_array_are_answered_in_their_order_wherever_they_belong() 
         [{"status": 201, "id": "s0-1"}, {"status": 400, "error": "e", "where": "/1/players"}]
     )
     two = bad(503)
+    three = well([{"status": 404, "error": "unknown_queue", "message": "why"}])
     refused = {2: InvalidTicket("two groups", where="/queues")}
-    joined = joined_answers.creates([((0, 3), one), ((1,), two)], refused, 4)
+    joined = joined_answers.creates([((0, 3), one), ((1,), two), ((2,), three)], refused, 4)
     assert joined.status == 200
     assert joined.value() == [
         {"status": 201, "id": "s0-1"},

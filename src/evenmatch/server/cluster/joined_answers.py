@@ -181,7 +181,7 @@ def creates(
 
     Args:
         found: What each says, with the places of its tickets in the array.
-        refused: Those that belong to no shard, by place.
+        refused: Those whose queues belong to several shards, by place.
         count: Tickets in the array.
     """
     answers = [each for _, each in found]
@@ -190,21 +190,37 @@ def creates(
     if answers and all(each.status == TOO_MANY for each in answers):
         return max(answers, key=_wait_of)
     items: list[Any] = [None] * count
-    for at, refusal in refused.items():
-        status, problem = problem_of(refusal)
-        items[at] = {
-            "status": status,
-            "error": problem.error,
-            "message": problem.message,
-            "where": f"/{at}{problem.where}",
-        }
     for places, answer in found:
         told = answer.value()
         for number, at in enumerate(places):
             items[at] = told[number] if answer.is_well else _refused(told, answer.status)
+            if at in refused and items[at]["status"] == UNKNOWN:
+                items[at] = _of_several_groups(refused[at])
             if where := items[at].get("where"):
                 items[at]["where"] = f"/{at}{WHERE.sub('', where)}"
     return well(items)
+
+
+def of_several_groups(answer: WholeAnswer, refusal: InvalidTicket) -> WholeAnswer:
+    """Return what a shard says of a ticket whose queues belong to several.
+
+    The shard judges who asks, and only its refusal of the queue that it has not is told otherwise;
+    so names of queues go to nobody who may not know them.
+
+    Args:
+        answer: What the shard of one of the queues says.
+        refusal: What is wrong with the ticket.
+    """
+    if answer.status != UNKNOWN:
+        return answer
+    status, problem = problem_of(refusal)
+    return WholeAnswer(status, answer.headers, encode(problem))
+
+
+def _of_several_groups(refusal: InvalidTicket) -> dict[str, Any]:
+    status, problem = problem_of(refusal)
+    told = {"error": problem.error, "message": problem.message, "where": problem.where}
+    return {"status": status, **told}
 
 
 def _refused(problem: Mapping[str, Any], status: int) -> dict[str, Any]:

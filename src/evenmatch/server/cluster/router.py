@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, parse_qsl, unquote, urlencode
 
 import msgspec
@@ -19,7 +20,7 @@ from evenmatch.errors import InvalidTicket, MatchmakingError, NotSupported
 from evenmatch.model.group_split import NAMED, GroupSplit, read_split
 from evenmatch.model.shards import FIRST, ShardPart, shard_of
 from evenmatch.server.cluster import joined_answers
-from evenmatch.server.cluster.ask_shards import Serve, ask_each_shard
+from evenmatch.server.cluster.ask_shards import Serve, ask_each_shard, whole_answer
 from evenmatch.server.cluster.configurations import Configurations
 from evenmatch.server.cluster.joined_answers import WholeAnswer
 from evenmatch.server.cluster.node_metrics import NodeMetrics
@@ -108,6 +109,20 @@ class _CreatePlace(msgspec.Struct, frozen=True):
         if value is None and split.attribute == NAMED and first.rating is not None:
             value = first.rating.mean
         return split.part_of(first.id, value)
+
+
+class _Place(NamedTuple):
+    """Where a new ticket goes.
+
+    Args:
+        seat: Of its shard.
+        unknown: The first of its queues that no shard has; empty if there is none.
+        refusal: What is wrong with it if its queues belong to several shards.
+    """
+
+    seat: Seat
+    unknown: str = ""
+    refusal: InvalidTicket | None = None
 
 
 class GameRouter:
@@ -275,49 +290,50 @@ class GameRouter:
         if IS_ARRAY(body):
             await self._create_many(scope, (body, receive), send)
             return
-        seat, unknown = self._place_of(body)
-        told = self._names.naming(send, unknown)
-        await self._serve(seat, scope, replay_body(body, receive), told)
+        place = self._place_of(body)
+        if place.refusal is not None:
+            answer = await whole_answer(partial(self._serve, place.seat), scope, body)
+            await _tell(send, joined_answers.of_several_groups(answer, place.refusal))
+            return
+        told = self._names.naming(send, place.unknown)
+        await self._serve(place.seat, scope, replay_body(body, receive), told)
 
     def seat_of_create(self, body: bytes) -> Seat | None:
         """Return the shard of a request to create tickets; None if it has to go the longer way.
 
-        That is an array, which may belong to several, or a ticket of a queue that no shard has.
-
-        Raises:
-            InvalidTicket: The queues of its ticket belong to several.
+        That is an array, which may belong to several, or a ticket of a queue that no shard has, or
+        of queues of several.
         """
         if len(self._seats) == 1:
             return self._first
         if IS_ARRAY(body):
             return None
-        seat, unknown = self._place_of(body)
-        return None if unknown else seat
+        place = self._place_of(body)
+        return None if place.unknown or place.refusal is not None else place.seat
 
-    def _place_of(self, body: bytes | msgspec.Raw) -> tuple[Seat, str]:
-        """Return the shard of a new ticket, and the first of its queues that no shard has.
+    def _place_of(self, body: bytes | msgspec.Raw) -> _Place:
+        """Return the shard of a new ticket, which judges who asks.
 
-        Of a ticket with which something is wrong it is the first shard, which knows what.
-
-        Raises:
-            InvalidTicket: Its queues belong to several.
+        Of a ticket with which something is wrong it is the first shard, which knows what; of one
+        whose queues belong to several, that of the first of them.
         """
         try:
             named = msgspec.json.decode(body, type=_CreatePlace)
         except BAD:
-            return self._first, ""
+            return _Place(self._first)
         unknown = next((name for name in named.queues if name not in self._by_queue), "")
         known = [name for name in named.queues if name in self._by_queue] or [self._default]
         places = dict.fromkeys(self._by_queue[name] for name in known)
         if len(places) > 1:
             one = known[0]
             other = next(name for name in known if self._by_queue[name] != self._by_queue[one])
-            raise InvalidTicket(
+            refusal = InvalidTicket(
                 f"the queues of one ticket must be in one group: {one!r} and {other!r} are not",
                 where="/queues",
             )
+            return _Place(self._by_queue[one][0], refusal=refusal)
         seats, split = next(iter(places)), self._splits[known[0]]
-        return seats[0] if split is None else seats[named.part(split)], unknown
+        return _Place(seats[0] if split is None else seats[named.part(split)], unknown)
 
     async def _create_many(self, scope: Scope, came: tuple[bytes, Receive], send: Send) -> None:
         """Let each shard make its tickets of an array; each is answered as if it had come alone."""
@@ -330,12 +346,10 @@ class GameRouter:
         refused: dict[int, InvalidTicket] = {}
         unknown: dict[int, str] = {}
         for at, item in enumerate(items):
-            try:
-                seat, unknown[at] = self._place_of(item)
-            except InvalidTicket as refusal:
+            seat, unknown[at], refusal = self._place_of(item)
+            places.setdefault(seat, []).append(at)
+            if refusal is not None:
                 refused[at] = refusal
-            else:
-                places.setdefault(seat, []).append(at)
         if len(places) <= 1 and not refused and not any(unknown.values()):
             seat = next(iter(places), self._first)
             await self._serve(seat, scope, replay_body(body, receive), send)
