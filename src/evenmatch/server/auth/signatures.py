@@ -113,7 +113,8 @@ def _canonical(call: SignedCall, scope: Scope, sent: dict[str, str], body: bytes
     query = sorted(parse_qsl(scope.get("query_string", b"").decode("latin-1"), True))
     pairs = "&".join(f"{quote(key, '-_.~')}={quote(value, '-_.~')}" for key, value in query)
     headers = "".join(f"{name}:{sent.get(name, '')}\n" for name in call.headers)
-    path = quote(scope["path"], "/-_.~")
+    # What is escaped in a path already is escaped once more: all services of AWS but S3 do.
+    path = quote(scope["raw_path"], "/-_.~")
     digest = hashlib.sha256(body).hexdigest()
     names = ";".join(call.headers)
     return f"{scope['method']}\n{path}\n{pairs}\n{headers}\n{names}\n{digest}"

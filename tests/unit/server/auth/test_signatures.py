@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from botocore.auth import SigV4Auth
@@ -21,10 +22,10 @@ HEADERS = {
 
 
 def signed(
-    body: bytes = BODY, query: str = "", headers: Mapping[str, str] = HEADERS
+    body: bytes = BODY, query: str = "", headers: Mapping[str, str] = HEADERS, path: str = "/"
 ) -> tuple[dict[str, Any], float]:
     """Return the scope of a request that botocore has signed, and its instant."""
-    url = f"http://127.0.0.1:8080/{'?' + query if query else ''}"
+    url = f"http://127.0.0.1:8080{path}{'?' + query if query else ''}"
     request = AWSRequest("POST", url, data=body, headers=dict(headers))
     SigV4Auth(Credentials("key", SECRET), "gamelift", "eu-west-1").add_auth(request)
     from calendar import timegm
@@ -33,7 +34,8 @@ def signed(
     at = timegm(strptime(request.headers["X-Amz-Date"], "%Y%m%dT%H%M%SZ"))
     scope = {
         "method": "POST",
-        "path": "/",
+        "path": unquote(path),
+        "raw_path": path.encode(),
         "query_string": query.encode(),
         "headers": [(k.lower().encode(), v.encode()) for k, v in request.headers.items()],
     }
@@ -53,6 +55,12 @@ def test_signature_of_botocore_is_taken(query: str) -> None:
     scope, at = signed(query=query)
     assert check(scope, at) == SECRET
     assert check(scope, at + 899.0, secrets=("other", SECRET)) == SECRET
+
+
+@pytest.mark.parametrize("path", ["/v1/tickets/a:b~c", "/v1/tickets/a%20b", "/v1/p/%C3%A9%2Fx"])
+def test_escapes_in_a_path_are_signed_as_they_came(path: str) -> None:
+    scope, at = signed(path=path)
+    assert check(scope, at) == SECRET
 
 
 def test_blanks_in_headers_count_once() -> None:
