@@ -34,7 +34,8 @@ class AccountRoutes:
         principal = principal_of(request.scope)
         known = principal if principal.token_facts.is_guest else None
         address = household_of(caller_address(request.scope, accounts.trusted))
-        if wait := accounts.wait_of_newcomer(address, monotonic()):
+        # Who is known is no new guest, however many of the address there are.
+        if known is None and (wait := accounts.wait_of_newcomer(address, monotonic())):
             raise TooManyRequests("too many guests from this address; try again later", wait)
         guest = accounts.guest(known)
         return Response(encode(guest), 201, media_type="application/json")

@@ -56,6 +56,19 @@ def test_one_address_gets_so_many_guests(tmp_path: Path) -> None:
               trusted_proxies=("10.0.0.0/8",))  # fmt: skip
 
 
+def test_guest_renews_his_token_where_an_address_has_all_its_guests(tmp_path: Path) -> None:
+    async def scene(site: Site) -> None:
+        first = await site.call("POST", "/v1/guests")
+        assert (await site.call("POST", "/v1/guests")).status == 429
+        for _ in range(3):
+            again = await site.call("POST", "/v1/guests", key=first.body["token"])
+            assert (again.status, again.body["player"]) == (201, first.body["player"])
+        # Somebody else's player would be a new guest.
+        assert (await site.call("POST", "/v1/guests", key=token("ann"))).status == 429
+
+    with_site(tmp_path, scene, guests=True, limits=ServerLimits(guests_max=1))
+
+
 def test_foreign_web_page_gets_no_guest(tmp_path: Path) -> None:
     async def scene(site: Site) -> None:
         for origin, status in (
