@@ -28,7 +28,9 @@ from evenmatch.server.auth.principal import (
 from evenmatch.server.http.input_routes import InputRoute, refuse
 from evenmatch.server.http.operation import WEBSOCKET, Operation, Server
 from evenmatch.server.http.responses import (
+    LATE,
     Asgi,
+    Disconnected,
     Message,
     Receive,
     Scope,
@@ -118,6 +120,9 @@ class Authorizer:
         except MatchmakingError as error:
             # Its answer is sent further out.
             status = status or problem_of(error)[0]
+            raise
+        except Disconnected:
+            status = status or LATE
             raise
         finally:
             self._accounts.audit.note(

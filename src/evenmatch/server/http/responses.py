@@ -72,6 +72,8 @@ RETRY_AFTER = (b"retry-after", b"1")
 AUTHENTICATE = (b"www-authenticate", b'Bearer realm="evenmatch"')
 BODY_SECONDS = 30.0
 """How long a client may take to send a body."""
+LATE = 408
+"""The status of a request whose body did not arrive."""
 
 ASSIGNMENT_ENTRIES_MAX = 32
 ASSIGNMENT_BYTES_MAX = 16_384
@@ -187,7 +189,7 @@ def unreadable_problem(reason: str) -> bytes:
 
 async def give_up_on(send: Send) -> None:
     """Answer a request whose body did not arrive; a client that has left does not hear it."""
-    await send_body(send, 408, late_problem())
+    await send_body(send, LATE, late_problem())
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int, advice: str = "") -> bytes:

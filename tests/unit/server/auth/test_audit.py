@@ -18,6 +18,7 @@ from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.audit import AuditEntry, AuditLog
 from evenmatch.server.auth.keys import new_key, write_keys
 from evenmatch.server.auth.principal import LOCAL
+from evenmatch.server.http.responses import Message
 from evenmatch.server.runtime.logs import log
 from tests.callers import SECRET, Site, add_key, duel, token, with_site
 from tests.unit.server.gamelift.configured import CONFIG, RULES
@@ -328,6 +329,31 @@ def test_what_was_refused_is_written_down_with_its_status(tmp_path: Path) -> Non
         assert told == [404, 400, 404, 200]
         entries = (await site.call("GET", "/v1/audit", key=operator)).body["entries"]
         assert [each["status"] for each in entries] == told
+
+    with_site(tmp_path, scene)
+
+
+def test_change_that_did_not_come_whole_is_no_error_of_the_server(tmp_path: Path) -> None:
+    operator = add_key(tmp_path, "night shift")
+
+    async def scene(site: Site) -> None:
+        told: list[int] = []
+
+        async def gone() -> Message:
+            return {"type": "http.disconnect"}
+
+        async def send(message: Message) -> None:
+            told.extend([message["status"]] if "status" in message else [])
+
+        scope = {
+            "type": "http", "method": "PUT", "path": "/v1/config", "raw_path": b"/v1/config",
+            "query_string": b"", "client": ("192.0.2.1", 5),
+            "headers": [(b"authorization", f"Bearer {operator}".encode())],
+        }  # fmt: skip
+        await site.gate(scope, gone, send)
+        (entry,) = site.accounts.audit.page(None).entries
+        assert (entry.who, entry.action, entry.status) == ("night shift", "PUT /v1/config", 408)
+        assert told == [408]
 
     with_site(tmp_path, scene)
 
