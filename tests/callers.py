@@ -68,10 +68,11 @@ class Site:
             plan = ShardPlan(queues, seed, self.settings, document=document)
         self.parts: Services = assemble(plan, MemoryJournal())
         self.accounts = Accounts(self.settings, folder, tenant)
+        drain = self.parts.drain
         self.entrance = GameEntrance(
             self.accounts, App(self.parts, self.accounts), self.parts.followers.cut_all,
             turned_away=self.parts.metrics.turned_away,
-            is_draining=lambda: self.parts.drain.is_on,
+            is_draining=lambda: drain.is_on,
         )  # fmt: skip
         self.gate = Authenticator([self.entrance])
 
