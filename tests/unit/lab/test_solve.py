@@ -10,7 +10,9 @@ import pytest
 
 import evenmatch
 from evenmatch.errors import ConfigError
-from evenmatch.lab.solve import search
+from evenmatch.lab.solve import search, solution
+from evenmatch.solvers.bounds import set_packing
+from evenmatch.solvers.kernel import kernel
 from tests import galactron
 from tests.unit.lab.batches import SKILL, SPREAD, arrays, batch_of, exported, singles
 
@@ -79,6 +81,32 @@ def test_bound_holds_for_what_a_long_search_finds() -> None:
     bound = evenmatch.solve(raw, effort=1, bound=True, bound_seconds=1).bound
     assert bound is not None
     assert (evenmatch.solve(raw, effort=100_000).quality or 0.0) <= bound + 1e-3
+
+
+def test_the_time_of_a_proof_begins_when_its_kernels_are_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def doubled(number: int) -> int:
+        return 2 * number
+
+    late: list[Any] = []
+    were_loaded: list[bool] = []
+    found, proved = solution.search, set_packing.prove
+
+    def searched(*args: Any, **keywords: Any) -> Any:
+        plan = found(*args, **keywords)
+        # As those of a module that is imported for the proof only.
+        late.append(kernel("int64(int64)")(doubled))
+        return plan
+
+    def watched(*args: Any, **keywords: Any) -> Any:
+        were_loaded.append(late[0]._compiled is not None)
+        return proved(*args, **keywords)
+
+    monkeypatch.setattr(solution, "search", searched)
+    monkeypatch.setattr(set_packing, "prove", watched)
+    evenmatch.solve(exported(arrays(12, 3, seed=5)), effort=1, bound=True, bound_seconds=1)
+    assert were_loaded == [True]
 
 
 def test_proof_keeps_only_legal_matches() -> None:
