@@ -9,11 +9,18 @@ exact search completes the proof.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.solvers.bounds.match_pricing import PricedMatches, Pricing, join_results, roots_of
+from evenmatch.solvers.bounds.match_pricing import (
+    PricedMatches,
+    Pricing,
+    always,
+    join_results,
+    roots_of,
+)
 from evenmatch.solvers.bounds.match_search import PricedParties, cost_beyond_pairs_of
 from evenmatch.solvers.bounds.whole_match_costs import WholeMatchCosts
 from evenmatch.solvers.kernel import kernel
@@ -43,6 +50,7 @@ class Climbs(NamedTuple):
         limit: Matches worth no more than this are not kept.
         shakes: Climbs from each match.
         chance: Shape (1,): state of the random generator, in 1..2^31 - 2.
+        keep_going: Called before the climbs from each match; False ends them.
     """
 
     parties: Ints
@@ -50,6 +58,7 @@ class Climbs(NamedTuple):
     limit: float
     shakes: int
     chance: Ints
+    keep_going: Callable[[], bool] = always
 
 
 def climb(pricing: Pricing, prices: Floats, climbs: Climbs) -> PricedMatches:
@@ -76,11 +85,15 @@ def climb(pricing: Pricing, prices: Floats, climbs: Climbs) -> PricedMatches:
         )
         found = np.full((ROOM, 2 * width), -1, dtype=np.int64)
         worths = np.full(ROOM, -np.inf)
-        spent += climb_matches(
-            pricing.whole, tables, np.ascontiguousarray(climbs.parties[starts, :width]),
-            np.ascontiguousarray(climbs.label[starts, :width]), climbs.shakes, 1.0 - form.fixed,
-            climbs.limit, climbs.chance, found, worths,
-        )  # fmt: skip
+        parties = np.ascontiguousarray(climbs.parties[starts, :width])
+        label = np.ascontiguousarray(climbs.label[starts, :width])
+        for at in range(len(starts)):
+            if not climbs.keep_going():
+                break
+            spent += climb_matches(
+                pricing.whole, tables, parties[at : at + 1], label[at : at + 1], climbs.shakes,
+                1.0 - form.fixed, climbs.limit, climbs.chance, found, worths,
+            )  # fmt: skip
         kept = np.flatnonzero(worths > -np.inf)
         found, worths = found[kept], worths[kept]
         # The last rank belongs to no root; it pads matches of fewer parties.

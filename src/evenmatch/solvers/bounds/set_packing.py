@@ -422,7 +422,7 @@ class Generation:
             used = np.flatnonzero(proposed.share > 0.0)
             parties, label = self.columns.parties[used], self.columns.label[used]
             limit = match - BELOW
-            climbs = Climbs(parties, label, limit, SHAKES, self._chance)
+            climbs = Climbs(parties, label, limit, SHAKES, self._chance, keep_going)
             priced = climb(self.pricing, prices, climbs)
             self.spent += priced.spent
             tops = np.sort(np.maximum(priced.tops, limit))[::-1][: self.matches]

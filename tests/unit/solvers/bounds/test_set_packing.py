@@ -13,7 +13,12 @@ import pytest
 from evenmatch.errors import NotSupported
 from evenmatch.solvers.bounds import set_packing
 from evenmatch.solvers.bounds.match_climb import Climbs, climb
-from evenmatch.solvers.bounds.match_pricing import PricingSearch, price_matches, pricing_of
+from evenmatch.solvers.bounds.match_pricing import (
+    PricedMatches,
+    PricingSearch,
+    price_matches,
+    pricing_of,
+)
 from evenmatch.solvers.bounds.set_packing import Proof, plan_of, prove, seated_teams
 from evenmatch.solvers.matching.pairs import CAPPED, LOG, RAW
 from evenmatch.solvers.teams import reference
@@ -304,6 +309,30 @@ def test_climbs_find_matches_that_are_worth_what_they_say() -> None:
         begun = columns.quality - set_packing.price_sums(columns.parties, prices)
         assert max(climbed.worth) >= max(begun) - 1e-12
         assert climbed.tops.max() == max(climbed.worth)
+
+
+def test_climbs_end_when_the_time_is_over() -> None:
+    found = solved("2v2 alone", 0)
+    assert found is not None
+    batch, plan, _ = found
+    prices = np.full(len(batch.first) - 1, 0.1)
+    columns = set_packing.Columns(batch, batch.k)
+    columns.add_plan(plan)
+    assert len(columns.quality) > 1
+    pricing = pricing_of(batch)
+
+    def climbed(*going: bool) -> PricedMatches:
+        left = iter(going)
+        chance = np.ones(1, dtype=np.int64)
+        begun = (columns.parties, columns.label, -9.0, 50, chance)
+        return climb(pricing, prices, Climbs(*begun, lambda: next(left, False)))
+
+    full = climbed(*[True] * len(columns.quality))
+    always = Climbs(columns.parties, columns.label, -9.0, 50, np.ones(1, dtype=np.int64))
+    assert full.worth.tolist() == climb(pricing, prices, always).worth.tolist()
+    assert 0.0 < climbed(True).spent < full.spent
+    assert climbed().spent == 0.0
+    assert not len(climbed().worth)
 
 
 def test_planted_error_in_tops_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
