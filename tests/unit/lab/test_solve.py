@@ -109,6 +109,16 @@ def test_the_time_of_a_proof_begins_when_its_kernels_are_loaded(
     assert were_loaded == [True]
 
 
+def test_a_bound_whose_tables_outlast_its_time_is_left_out() -> None:
+    skills = np.random.default_rng(7).normal(1500.0, 300.0, 3_000).tolist()
+    raw = batch_of(singles(skills), SPREAD, players=2)
+    found = evenmatch.solve(raw, effort=1, bound=True, bound_seconds=1)
+    assert len(found.matches) > 700
+    assert (found.bound, found.gap, found.proof.is_optimal) == (None, None, False)
+    assert "tables of a bound for 3,000 players" in found.proof.reason
+    assert "give it 2 s at least" in found.proof.reason
+
+
 def test_proof_keeps_only_legal_matches() -> None:
     homes = 8 * "abc" + 24 * "a"
     tickets = singles([3000.0 - 50.0 * at - 7.0 * (at % 5) for at in range(len(homes))])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -209,6 +210,9 @@ BOUND_EFFORT_A_SECOND = 4e7
 BOUND_SHARE, PLAN_SHARE = 0.65, 0.25
 """Shares of the time of a proof: for the bound, and then for a better plan. The rest is for the
 choice of the best plan."""
+TABLE_SECONDS = 1e-7
+"""Seconds that the tables of a proof take per pair of players and division of the seats. Nothing
+can end them early, and they take some 40 bytes per pair."""
 PLAN_TIMES = 3.0
 """The search for a better plan lasts at most this many times as long as the bound took."""
 DUEL = (1, 1)
@@ -352,6 +356,7 @@ def _proved(
         return found if found.quality[found.legal].sum() > plan.quality.sum() else plan
 
     try:
+        _check_tables(batch, seconds)
         proof = prove(
             batch,
             plan,
@@ -372,6 +377,19 @@ def _proved(
             plan = better._replace(evaluations=plan.evaluations)
     is_optimal = proof.bound - float(plan.quality.mean()) <= PROVEN
     return plan, Bound(POINTS * proof.bound, is_optimal)
+
+
+def _check_tables(batch: Batch, seconds: float) -> None:
+    """Raise an error if the tables of a proof alone would outlast its time."""
+    from evenmatch.solvers.bounds.party_costs import team_sizes
+
+    needed = TABLE_SECONDS * batch.players**2 * len(team_sizes(batch))
+    if needed > BOUND_SHARE * seconds:
+        raise NotSupported(
+            f"the tables of a bound for {batch.players:,} players take longer than {seconds:g} s "
+            f"leave for them; give it {math.ceil(needed / BOUND_SHARE):,} s at least, or leave it "
+            "out"
+        )
 
 
 def _judged(batch: FileBatch, plan: Plan) -> Plan:
