@@ -364,6 +364,7 @@ def _proved(
             optimum=True,
             progress=progress,
             keep_going=lambda: time.perf_counter() < ends[-1],
+            left=lambda: ends[-1] - time.perf_counter(),
             improve=improved if is_mean else None,
         )
     except NotSupported as error:

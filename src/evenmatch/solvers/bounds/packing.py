@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,6 +12,11 @@ from evenmatch.errors import NotSupported
 from evenmatch.solvers.teams.batch import Floats, Ints
 
 SEED = 1
+PRESOLVED_MOST = 10_000
+"""Columns beyond which a choice is not simplified first: that takes minutes for a hundred thousand,
+and nothing can end it early."""
+FEASIBLE = 2
+"""How HiGHS says that a solution keeps to all constraints."""
 
 
 class Prices(NamedTuple):
@@ -108,12 +114,15 @@ class SetPacking:
             share=np.array(solution.col_value),
         )
 
-    def choose(self, nodes: int, keep_going: Callable[[], bool]) -> PackingSolution:
+    def choose(
+        self, nodes: int, keep_going: Callable[[], bool], seconds: float = math.inf
+    ) -> PackingSolution:
         """Return the best integral packing that a search of some nodes finds.
 
         Args:
             nodes: Most nodes of the search tree.
             keep_going: Called now and then; False ends the search.
+            seconds: Ends the linear programmes, in which `keep_going` is not called.
         """
         every = np.arange(self.columns, dtype=np.int32)
         kinds = np.full(self.columns, self._whole)
@@ -122,6 +131,8 @@ class SetPacking:
             ("mip_rel_gap", 0.0),
             ("mip_abs_gap", 1e-7),
             ("mip_max_nodes", nodes),
+            ("time_limit", max(0.0, seconds)),
+            ("presolve", "choose" if self.columns <= PRESOLVED_MOST else "off"),
         ):
             self._highs.setOptionValue(option, value)
 
@@ -134,4 +145,6 @@ class SetPacking:
         self._highs.cbMipInterrupt.clear()
         share = np.array(self._highs.getSolution().col_value)
         info = self._highs.getInfo()
-        return PackingSolution(-float(info.mip_dual_bound), np.flatnonzero(share > 0.5))
+        is_found = int(info.primal_solution_status) == FEASIBLE
+        chosen = np.flatnonzero(share > 0.5) if is_found else np.zeros(0, dtype=np.int64)
+        return PackingSolution(-float(info.mip_dual_bound), chosen)

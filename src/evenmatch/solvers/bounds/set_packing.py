@@ -181,6 +181,7 @@ def prove(
     optimum: bool = False,
     progress: Progress | None = None,
     keep_going: Callable[[], bool] = always,
+    left: Callable[[], float] = lambda: math.inf,
     improve: Callable[[Plan], Plan] | None = None,
 ) -> Proof:
     """Return an upper bound on the mean quality of as many matches as a plan has.
@@ -194,6 +195,8 @@ def prove(
         progress: Called after each round with the bound so far and the share of the effort used.
         keep_going: Called now and then; False ends the work, for a budget of time. With `improve`,
             it first ends the work on the bound, and the next time the work on the optimum.
+        left: Returns the seconds left for the choice of matches, in parts of which `keep_going` is
+            not called.
         improve: Called once if the bound leaves room for a better plan; may return one.
 
     Raises:
@@ -218,7 +221,7 @@ def prove(
         best = found if search.adopt(found) else plan
     quality = search.quality
     if optimum and keep_going():
-        closed = close(search, effort - search.spent, keep_going)
+        closed = close(search, effort - search.spent, keep_going, left)
         bound = min(bound, closed.bound)
         better = plan_of(batch, closed.matches)
         if better.legal.all() and better.quality.sum() > quality * search.matches:
@@ -255,7 +258,12 @@ class ProvedPlan(NamedTuple):
     matches: list[list[list[int]]]
 
 
-def close(generation: Generation, effort: float, keep_going: Callable[[], bool]) -> ProvedPlan:
+def close(
+    generation: Generation,
+    effort: float,
+    keep_going: Callable[[], bool],
+    left: Callable[[], float] = lambda: math.inf,
+) -> ProvedPlan:
     """Return the best plan, after finding all matches that a better plan could contain.
 
     A match of a better plan must be worth at least the best plan so far, less all prices, less the
@@ -266,9 +274,10 @@ def close(generation: Generation, effort: float, keep_going: Callable[[], bool])
         generation: A column generation that has reached good prices.
         effort: Numbers that may be examined.
         keep_going: Called now and then; False ends the work.
+        left: Returns the seconds left, see `prove`.
     """
     columns, dual, matches = generation.columns, generation.dual, generation.matches
-    known = _choice(generation, np.arange(len(columns.quality)), keep_going)
+    known = _choice(generation, np.arange(len(columns.quality)), keep_going, left())
     given = math.fsum(columns.quality[generation.best])
     lowest = max(given, math.fsum(columns.quality[known.columns]))
     others = np.sort(dual.tops)[::-1][: matches - 1]
@@ -283,7 +292,7 @@ def close(generation: Generation, effort: float, keep_going: Callable[[], bool])
         # The columns of the best plan are among them, so a solution always exists.
         sure = np.concatenate([generation.best, known.columns])
         useful = np.union1d(np.flatnonzero(worths > limit), sure)
-        best = _choice(generation, useful, keep_going)
+        best = _choice(generation, useful, keep_going, left())
         total = max(lowest, best.bound + TOLERANCE)
         bound = min(bound, total / matches + ROUNDING)
         if len(best.columns) and math.fsum(columns.quality[best.columns]) > lowest:
@@ -291,12 +300,14 @@ def close(generation: Generation, effort: float, keep_going: Callable[[], bool])
     return ProvedPlan(bound, [columns.teams(column) for column in chosen.tolist()])
 
 
-def _choice(generation: Generation, among: Ints, keep_going: Callable[[], bool]) -> PackingSolution:
+def _choice(
+    generation: Generation, among: Ints, keep_going: Callable[[], bool], seconds: float
+) -> PackingSolution:
     """Return the column numbers of the best choice of matches among some columns."""
     columns = generation.columns
     packing = SetPacking(len(generation.pricing.sizes), generation.matches)
     packing.add(columns.quality[among], columns.parties[among])
-    chosen = packing.choose(NODES, keep_going)
+    chosen = packing.choose(NODES, keep_going, seconds)
     return PackingSolution(chosen.bound, among[chosen.columns])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 from functools import cache
 from itertools import combinations, permutations
@@ -19,6 +20,7 @@ from evenmatch.solvers.bounds.match_pricing import (
     price_matches,
     pricing_of,
 )
+from evenmatch.solvers.bounds.packing import SetPacking
 from evenmatch.solvers.bounds.set_packing import Proof, plan_of, prove, seated_teams
 from evenmatch.solvers.matching.pairs import CAPPED, LOG, RAW
 from evenmatch.solvers.teams import reference
@@ -309,6 +311,21 @@ def test_climbs_find_matches_that_are_worth_what_they_say() -> None:
         begun = columns.quality - set_packing.price_sums(columns.parties, prices)
         assert max(climbed.worth) >= max(begun) - 1e-12
         assert climbed.tops.max() == max(climbed.worth)
+
+
+def test_choice_among_very_many_matches_ends_in_time() -> None:
+    rng, players = np.random.default_rng(1), 60
+    sure = np.arange(players).reshape(-1, 6)
+    drawn = np.sort(rng.permuted(np.tile(np.arange(players), (20_000, 1)), axis=1)[:, :6], axis=1)
+    packing = SetPacking(players, len(sure))
+    worths = np.append(np.full(len(sure), 0.5), rng.uniform(0.9, 1.0, len(drawn)))
+    packing.add(worths, np.vstack([sure, drawn]))
+    began = time.process_time()
+    ends = began + 0.2
+    chosen = packing.choose(2_000, lambda: time.process_time() < ends, 0.2)
+    assert time.process_time() - began < 2.5
+    assert chosen.bound >= 9.5
+    assert len(chosen.columns) in (0, 10)
 
 
 def test_climbs_end_when_the_time_is_over() -> None:
