@@ -235,7 +235,10 @@ def margins(advice: Advice) -> Iterator[str]:
     evidence = advice.known
     if not evidence.margins:
         if evidence.stable:
-            yield "Yes, at any number of players: any waiting players can play with each other."
+            why = "any waiting players can play with each other"
+            if not advice.base.is_plain:
+                why = "nobody can be too many for the others"
+            yield f"Yes, at any number of players: {why}."
         elif evidence.stable is None:
             yield "Theory cannot tell for such teams and parties; --simulate can."
         return

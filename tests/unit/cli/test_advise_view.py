@@ -35,6 +35,21 @@ def test_no_wait_is_printed_as_a_dash_in_a_sentence() -> None:
     assert not any(each.endswith((" -", " -.")) or " -;" in each for each in sentences)
 
 
+@pytest.mark.parametrize(
+    ("base", "why"),
+    [
+        (PlayerBase(), "any waiting players can play with each other."),
+        (PlayerBase(parties=(0.5, 0.0, 0.0, 0.0, 0.5)), "nobody can be too many for the others."),
+    ],
+)
+def test_queues_stay_short_at_any_number_for_a_reason_that_is_true(
+    base: PlayerBase, why: str
+) -> None:
+    assert list(margins(advise(base, players_online=1_000.0))) == [
+        f"Yes, at any number of players: {why}"
+    ]
+
+
 def test_a_wait_that_nobody_notices_is_none() -> None:
     base = PlayerBase(teams=(1, 1), splits=(Split.even("modes", 500),))
     line = next(flexible_lines(advise(base, players_online=100_000.0)))
