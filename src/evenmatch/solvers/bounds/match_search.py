@@ -11,6 +11,8 @@ from evenmatch.solvers.bounds.whole_match_costs import WholeMatchCosts, cost_bey
 from evenmatch.solvers.kernel import kernel, record
 from evenmatch.solvers.teams.batch import Floats, Ints
 
+WHOLE = 40.0
+"""Numbers that judging a whole match counts as: it takes as long as examining so many."""
 _VECTOR = "float64[::1]"
 _INTS = "int64[::1]"
 
@@ -308,6 +310,7 @@ def search_root(
             depth += 1
             at[depth] = team[depth] = 0
         elif values[depth + 1] > limit:
+            spent += WHOLE
             worth = values[depth + 1] - cost_beyond_pairs_of(
                 whole, tables, parties, label, depth + 1
             )

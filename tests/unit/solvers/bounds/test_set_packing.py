@@ -313,6 +313,16 @@ def test_climbs_find_matches_that_are_worth_what_they_say() -> None:
         assert climbed.tops.max() == max(climbed.worth)
 
 
+def test_search_from_one_party_does_not_outlast_its_share() -> None:
+    pricing = pricing_of(random_batch(4, [1] * 32, [4, 4]))
+    began = time.process_time()
+    ends = iter([True])
+    search = PricingSearch(-9.0, 4, 4e7, lambda: next(ends, False))
+    part = price_matches(pricing, np.full(32, 0.01), search)
+    assert part.spent > 1e6
+    assert time.process_time() - began < 1.0
+
+
 def test_choice_among_very_many_matches_ends_in_time() -> None:
     rng, players = np.random.default_rng(1), 60
     sure = np.arange(players).reshape(-1, 6)
