@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -135,7 +136,8 @@ def test_log_tells_of_dropped_events_at_once_and_then_once_a_minute(
     now, told = [5.0], []
     monkeypatch.setattr(delivery, "BACKLOG_MAX", 0)
     monkeypatch.setattr(delivery.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(delivery.log, "error", lambda _, **facts: told.append(facts["dropped"]))
+    log = Mock(error=lambda _, **facts: told.append(facts["dropped"]))
+    monkeypatch.setattr(delivery, "log", log)
     target = Target("events", Notification("http://127.0.0.1:1/"))
     for now[0] in (5.0, 6.0, 64.0, 65.0, 66.0, 2_000_000.0):
         target.put(TOPIC, event(0))
