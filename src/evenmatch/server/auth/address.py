@@ -39,12 +39,13 @@ def caller_address(scope: Scope, trusted: Sequence[Network]) -> str:
     if not trusted or not _is_among(near, trusted):
         return near
     hops = [
-        _without_port(hop.strip())
+        hop
         for name, value in scope["headers"]
         if name == b"x-forwarded-for"
         for hop in value.decode("latin-1").split(",")
     ]
-    for hop in reversed(hops[-HOPS_MAX:]):
+    for written in reversed(hops[-HOPS_MAX:]):
+        hop = _without_port(written.strip())
         if _parsed(hop) is None:
             break
         near = hop

@@ -2,7 +2,8 @@
 
 import pytest
 
-from evenmatch.server.auth.address import caller_address, household_of, networks_of
+from evenmatch.server.auth import address
+from evenmatch.server.auth.address import HOPS_MAX, caller_address, household_of, networks_of
 
 TRUSTED = networks_of(["10.0.0.0/8", "127.0.0.1", "fd00::/8"])
 
@@ -39,6 +40,19 @@ def test_only_what_trusted_proxies_wrote_counts(
         "headers": [(b"x-forwarded-for", each.encode()) for each in forwarded],
     }
     assert caller_address(scope, TRUSTED) == caller
+
+
+def test_long_header_is_looked_at_only_near_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    def alone(hop: str) -> str:
+        seen.append(hop)
+        return hop
+
+    monkeypatch.setattr(address, "_without_port", alone)
+    header = (b"x-forwarded-for", b"10.1.1.1," * 1_000 + b"10.1.1.2")
+    assert caller_address({"client": ("127.0.0.1", 1), "headers": [header]}, TRUSTED) == "10.1.1.1"
+    assert len(seen) == HOPS_MAX
 
 
 def test_nothing_is_believed_without_trusted_proxies() -> None:
