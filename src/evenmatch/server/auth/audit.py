@@ -220,14 +220,14 @@ class AuditLog:
             self._hand_over(self._store, SERIES[often], self._entry(0, who, action, more))
             return
         with self._lock:
-            if self._last is None:
-                self._last = self._find_last()
-            entry = self._entry(self._last + 1, who, action, more)
-            self._last = entry.seq
-            self._recent[often].append(entry)
-            if self._folder is None:
-                return
             try:
+                if self._last is None:
+                    self._last = self._find_last()
+                entry = self._entry(self._last + 1, who, action, more)
+                self._last = entry.seq
+                self._recent[often].append(entry)
+                if self._folder is None:
+                    return
                 self._append(SERIES[often], msgspec.json.encode(entry) + b"\n")
                 self._is_broken = False
             except OSError as error:

@@ -266,6 +266,20 @@ def test_full_disk_stops_no_request(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     audit.note(LOCAL, "test")
 
 
+def test_log_that_cannot_be_read_keeps_no_key_from_being_revoked(tmp_path: Path) -> None:
+    add_key(tmp_path)
+    clock = [1_000.0]
+    accounts = Accounts(ServerSettings(), tmp_path, wall=lambda: clock[0])
+    (tmp_path / "audit.jsonl").mkdir()
+    for _ in range(2):
+        accounts.audit.note_failure("192.0.2.1", "unknown_key")
+    write_keys(tmp_path / "keys.json", ())
+    clock[0] += 61.0
+    assert accounts.reload()
+    assert not accounts.ring.keys
+    accounts.close()
+
+
 def test_disk_that_is_full_amid_a_line_is_told_and_costs_no_other_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
