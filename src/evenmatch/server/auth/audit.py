@@ -4,8 +4,8 @@ One file of the data directory, `audit.jsonl`; when it is full it becomes `audit
 oldest of them is deleted. What can come by the thousand, and would push an operator's entry out,
 has files of its own, `audit-often.jsonl`: cancelled tickets, failed authentications, keys that ask
 too often. Entries are numbered across both and read in that order. They name keys by their ids and
-never hold a key or a token. What comes in floods, and whatever was done to nothing (404, 410), is
-written once a minute for each caller, with a count.
+never hold a key or a token. What comes in floods, and whatever was done to nothing (404, 410,
+or GameLift's `NotFoundException`), is written once a minute for each caller, with a count.
 
 Where the game has no data directory and its journal is on a server, the entries are notes beside
 that journal, which all nodes write and read; the server of the journal numbers them.
@@ -140,9 +140,18 @@ class AuditLog:
         # Found at the first entry: until then another server may still write.
         self._last: int | None = None
 
-    def note(self, principal: Principal, action: str, **more: object) -> None:
-        """Write down an action of a known caller; `more` are fields of `AuditEntry`."""
-        if more.get("status") in NOTHING:
+    def note(
+        self, principal: Principal, action: str, *, is_nothing: bool = False, **more: object
+    ) -> None:
+        """Write down an action of a known caller.
+
+        Args:
+            principal: The caller.
+            action: What was done.
+            is_nothing: It was done to nothing, though its status may not say so.
+            more: Fields of `AuditEntry`.
+        """
+        if is_nothing or more.get("status") in NOTHING:
             detail = "nothing was there"
             entry = RepeatedEntry(principal.name, action, principal.kind, principal.key, detail)
             self._gather(entry, **more)

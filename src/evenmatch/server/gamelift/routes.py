@@ -20,7 +20,7 @@ from evenmatch.server.auth.principal import Forbidden, Principal, principal_of
 from evenmatch.server.gamelift import shapes
 from evenmatch.server.gamelift.codec import CBOR, JSON, Codec, unknown_operation
 from evenmatch.server.gamelift.resources import Resources
-from evenmatch.server.gamelift.service_errors import ServiceError, service_error_of
+from evenmatch.server.gamelift.service_errors import NOT_FOUND, ServiceError, service_error_of
 from evenmatch.server.gamelift.tickets import Tickets
 from evenmatch.server.http.responses import Disconnected, read_body
 from evenmatch.server.runtime.services import Services
@@ -150,23 +150,22 @@ class GameLiftRoute:
         body = await read_body(request.scope, request.receive, BYTES_MAX)
         if name not in AUDITED:
             return await call.answer(codec.decode(body, call.shape), caller)
-        target, status = "", 500
+        target, status, is_nothing = "", 500, False
         try:
             given: Any = codec.decode(body, call.shape)
             target = next(filter(None, (getattr(given, each, "") for each in TARGETS)), "")
             answer = await call.answer(given, caller)
             status = 200
-        except ServiceError as error:
-            status = error.status
-            raise
-        except MatchmakingError as error:
-            status = service_error_of(error).status
+        except (ServiceError, MatchmakingError) as error:
+            told = error if isinstance(error, ServiceError) else service_error_of(error)
+            status, is_nothing = told.status, told.name == NOT_FOUND
             raise
         finally:
             # All calls come to one path, so the guard of the route cannot tell what is done.
             self._accounts.audit.note(
                 caller,
                 f"GameLift.{name}",
+                is_nothing=is_nothing,
                 target=target[:TEXT_MAX],
                 status=status,
                 address=caller_address(request.scope, self._accounts.trusted),

@@ -21,6 +21,8 @@ from evenmatch.server.http.responses import BodyTooLarge
 
 BUSY = (Overloaded, Draining, JournalError)
 MISSING = (UnknownQueue, UnknownTicket, UnknownMatch, Forgotten)
+NOT_FOUND = "NotFoundException"
+"""The name of what goes wrong where nothing is there."""
 
 
 class ServiceError(Exception):
@@ -46,7 +48,7 @@ def invalid(message: str) -> ServiceError:
 
 def missing(what: str, name: str) -> ServiceError:
     """Return the error of a request that names something that does not exist."""
-    return ServiceError("NotFoundException", f"there is no {what} {name[:128]!r}")
+    return ServiceError(NOT_FOUND, f"there is no {what} {name[:128]!r}")
 
 
 def too_many(message: str) -> ServiceError:
@@ -73,7 +75,7 @@ def service_error_of(error: MatchmakingError) -> ServiceError:
     if isinstance(error, BUSY):
         return ServiceError("ServiceUnavailableException", text, 503)
     if isinstance(error, MISSING):
-        return ServiceError("NotFoundException", text)
+        return ServiceError(NOT_FOUND, text)
     if isinstance(error, Refusal | ConfigError | NotSupported):
         return invalid(text)
     return ServiceError("InternalServiceException", "the server has failed; its log says why", 500)

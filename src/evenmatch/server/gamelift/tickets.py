@@ -23,7 +23,7 @@ from evenmatch.server.gamelift.events import EventSources
 from evenmatch.server.gamelift.memory import PREFIX
 from evenmatch.server.gamelift.players import players_of, shape_of
 from evenmatch.server.gamelift.resources import Resources
-from evenmatch.server.gamelift.service_errors import ServiceError, invalid, missing
+from evenmatch.server.gamelift.service_errors import NOT_FOUND, ServiceError, invalid, missing
 from evenmatch.server.gamelift.ticket_view import Surroundings, status_of, ticket_shape
 from evenmatch.server.runtime.services import Services
 from evenmatch.server.runtime.shedding import LoadShedding
@@ -260,5 +260,5 @@ def _refused(result: Refused, ticket: str) -> ServiceError:
     if result.where.endswith("/id") and "was used before" in result.message:
         return invalid(f"TicketId: {ticket!r} was used before; give another, or none")
     if result.code == "unknown_queue":
-        return ServiceError("NotFoundException", result.message)
+        return ServiceError(NOT_FOUND, result.message)
     return invalid(f"Players: {result.message}" if "players" in result.where else result.message)
