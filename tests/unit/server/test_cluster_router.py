@@ -10,6 +10,7 @@ import pytest
 from evenmatch.config.server import ServerSettings
 from evenmatch.model.queue import Queue
 from evenmatch.server.auth.accounts import Accounts
+from evenmatch.server.auth.keys import new_key, write_keys
 from evenmatch.server.auth.principal import no_credential
 from evenmatch.server.cluster.ask_shards import whole_answer
 from evenmatch.server.cluster.router import (
@@ -181,6 +182,32 @@ def answer_to_create(serve: Any, body: bytes) -> Any:
         "type": "http", "method": "POST", "path": "/v1/tickets", "query_string": b"", "headers": [],
     }  # fmt: skip
     return asyncio.run(whole_answer(router, scope, body))
+
+
+def test_signing_key_for_some_queues_is_shown_the_first_of_its_own(tmp_path: Path) -> None:
+    key, _ = new_key("one", ("tickets",), queues=("b",), now=0.0, is_signing=True)
+    write_keys(tmp_path / "keys.json", (key,))
+    asked_for: list[str] = []
+
+    async def serve(seat: Seat, scope: Any, receive: Any, send: Any) -> None:
+        asked_for.append(seat.claim.shard)
+        await send_body(send, 200, b"{}")
+
+    tenants = Tenants({"": Accounts(ServerSettings(), tmp_path)})
+    queues = Queue("a"), Queue("b", group="other")
+    router = game_of_two_shards(serve, *queues, own=tenants.queues_of)
+    signed = (
+        f"AWS4-HMAC-SHA256 Credential={key.id}/20261123/eu-west-1/gamelift/aws4_request, "
+        f"SignedHeaders=host;x-amz-date, Signature={'0' * 64}"
+    )
+    for given in (signed, "AWS4-HMAC-SHA256 nothing more"):
+        scope = {
+            "type": "http", "method": "GET", "path": "/v1/players/ann/rating",
+            "query_string": b"", "headers": [(b"authorization", given.encode())],
+        }  # fmt: skip
+        asyncio.run(whole_answer(router, scope, b""))
+    # Whether a signature is genuine is for the shard.
+    assert asked_for == ["s0.other", "s0"]
 
 
 def test_ticket_for_queues_of_two_shards_is_refused_with_their_names() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from evenmatch.errors import Refusal
 from evenmatch.server.auth.accounts import Accounts
@@ -50,13 +51,20 @@ class Tenants:
             return self._first
 
     def queues_of(self, scope: Scope) -> frozenset[str]:
-        """Return the queues that the key of a request is for; empty means all, or no such key."""
-        given = header(scope, b"authorization") or b""
-        if given[: len(SCHEME)].lower() != SCHEME:
-            return frozenset()
-        text = given[len(SCHEME) :].strip().decode("latin-1")
-        found = self._accounts[self.of(scope)].ring.principal(text, self._wall())
-        return frozenset() if found is None else found.queues
+        """Return the queues that the key of a request is for; empty means all, or no such key.
+
+        Whether a signature is genuine is for the shard that is asked.
+        """
+        given, now = header(scope, b"authorization") or b"", self._wall()
+        ring = self._accounts[self.of(scope)].ring
+        texts: list[str] = []
+        if is_signed(given):
+            with suppress(Refusal):
+                texts = ring.signing(signed_call(given).key)
+        elif given[: len(SCHEME)].lower() == SCHEME:
+            texts = [given[len(SCHEME) :].strip().decode("latin-1")]
+        found = (ring.principal(text, now) for text in texts)
+        return next((each.queues for each in found if each is not None), frozenset())
 
     def _by_credential(self, given: bytes) -> str | None:
         accounts = self._accounts.items()
