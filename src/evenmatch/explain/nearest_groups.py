@@ -216,6 +216,8 @@ def best_duel(table: PairColumnTable, pairwise: PairwiseView) -> Prospect | None
     if not len(rows):
         return None
     costs = nearness(table, pairwise, rows)
+    if table.objective.rules.conditions is not None:
+        return _first_legal(table, pairwise, rows[np.argsort(costs, kind="stable")][:LOOK_AT])
     is_exact = _sees_all(pairwise) and bool(np.isfinite(costs).all())
     found = []
     for row in _by_age(table, rows[costs <= costs.min() + CLOSE])[:TOLD_APART]:
@@ -223,6 +225,15 @@ def best_duel(table: PairColumnTable, pairwise: PairwiseView) -> Prospect | None
         assert prospect is not None, "two who fit make a duel"
         found.append(prospect)
     return min(found, key=lambda each: each.criteria_cost)
+
+
+def _first_legal(table: PairColumnTable, pairwise: PairwiseView, rows: Rows) -> Prospect | None:
+    """Return the first duel that conditions allow now, too, which say nothing of two by two."""
+    for row in rows.tolist():
+        found = prospect_of(table, (pairwise.row, row), pairwise.now, is_exact=False)
+        if found is not None and found.at <= pairwise.now:
+            return found
+    return None
 
 
 def first_duel(table: PairColumnTable, pairwise: PairwiseView) -> Prospect | None:

@@ -1,5 +1,7 @@
 """Why a ticket waits in a queue that plays by a rule set."""
 
+import json
+
 from evenmatch.engine.engine import Engine
 from evenmatch.explain.explanations import Explainer, explain
 from evenmatch.explain.snapshot import snapshot_of
@@ -40,6 +42,43 @@ def world(*players: tuple[float, float, float, float], now: float) -> Engine:
 def _pass(engine: Engine, until: float) -> None:
     while engine.next_wakeup < until:
         engine.step(Advance(engine.next_wakeup))
+
+
+FAIR = {
+    "name": "fair",
+    "ruleLanguageVersion": "1.0",
+    "playerAttributes": [{"name": "skill", "type": "number", "default": 10}],
+    "teams": [{"name": name, "minPlayers": 1, "maxPlayers": 1} for name in "ab"],
+    "rules": [
+        {
+            "name": "Fair",
+            "type": "distance",
+            "measurements": ["avg(teams[a].players.attributes[skill])"],
+            "referenceValue": "avg(teams[b].players.attributes[skill])",
+            "maxDistance": 10,
+        }
+    ],
+    "expansions": [
+        {
+            "target": "rules[Fair].maxDistance",
+            "steps": [{"waitTimeSeconds": 30, "value": 50}, {"waitTimeSeconds": 50, "value": 90}],
+        }
+    ],
+}
+"""Duels whose players differ by more, the longer the newest of them waits."""
+
+
+def duels(given: Queue, *players: tuple[float, float], now: float) -> Engine:
+    """Return an engine at an instant, with players by when they came and their skill."""
+    compiled = compile_rule_set(load_rule_set(json.dumps(FAIR).encode()))
+    engine = Engine(lambda queue: parse_policy(queue.policy))
+    engine.step(Configure(0.0, (compiled.queue(given),)))
+    for number, (at, skill) in enumerate(players):
+        _pass(engine, at)
+        player = Player(f"p{number}", None, {"skill": skill})
+        engine.step(Enqueue(at, (NewTicket((player,), id=player.id),)))
+    _pass(engine, now)
+    return engine
 
 
 HUNTER, MONSTER = (0.0, 0.0, 10.0, 10.0), (1.0, 1.0, 20.0, 5.0)
@@ -134,3 +173,17 @@ def test_it_says_that_the_deadline_is_before_the_first_legal_match() -> None:
     part = explain(engine, "p0", 0.0).queues[0]
     assert part.reason.code == "not_yet"
     assert "Its longest wait is over before that." in part.summary
+
+
+def test_duels_that_a_rule_set_never_allows_are_told_as_such() -> None:
+    engine = duels(Queue(policy="by_rules", wait_max=60.0), (0.0, 100.0), (0.0, 900.0), now=1.0)
+    assert explain(engine, "p0", 1.0).queues[0].reason.code == "never"
+    (line, _) = Explainer().longest(snapshot_of(engine, "main", 1.0), 2)
+    assert line.code == "rules"
+    # Nor is a duel legal now that the rule set allows later.
+    engine = duels(Queue(policy="by_rules", wait_max=60.0), (0.0, 100.0), (0.0, 140.0), now=1.0)
+    (line, _) = Explainer().longest(snapshot_of(engine, "main", 1.0), 2)
+    assert line.summary.endswith(
+        "the rule set allows no match of those who wait now; what it allows changes for this "
+        "ticket in 29 s."
+    )
