@@ -7,7 +7,7 @@ import math
 import msgspec
 
 from evenmatch.explain.phrases import count, list_in_words, seconds, sentence
-from evenmatch.explain.reasons import gone_before, unmade_reason
+from evenmatch.explain.reasons import gone_before, not_yet, unmade_reason
 from evenmatch.explain.sentences import summary_of
 from evenmatch.explain.snapshot import QueueSnapshot
 from evenmatch.model.explanation import Prospect, QueuePart, Reason
@@ -44,7 +44,7 @@ def by_conditions(
         return _at_a_glance(part, snapshot, own)
     others = [ticket for ticket in snapshot.tickets.values() if ticket.id != own.id]
     prospects = ConditionProspects(snapshot.objective.rules, own, others, snapshot.now)
-    found = prospects.first()
+    found = _first(prospects, snapshot, own, others)
     if found is None:
         return _without_match(part, snapshot, own, prospects)
     match = _prospect(snapshot, found)
@@ -56,10 +56,9 @@ def by_conditions(
     who = _names(found.objections)
     size = len(match.tickets) - 1
     partners = "of this ticket alone" if not size else f"with {count(size, 'other ticket')}"
-    gone = gone_before(snapshot, own.id, match)
-    text = f"{who} allow{_s(found.objections)} no match for {left}{gone}"
-    reason = Reason("not_yet", text, None if gone else found.at)
-    says = f"say{_s(found.objections)} no{gone}"
+    text = f"{who} allow{_s(found.objections)} no match for {left}"
+    reason = not_yet(snapshot, own.id, match, text)
+    says = f"say{_s(found.objections)} no{gone_before(snapshot, own.id, match)}"
     said = [
         f"{_head(snapshot, own)}: no match of those who wait is legal yet",
         f"the first one, {partners}, is legal in {left}; until then {who} {says}",
@@ -68,6 +67,30 @@ def by_conditions(
     return msgspec.structs.replace(
         part, now=None, later=match, reason=reason, changes=(), summary=_sentences(said)
     )
+
+
+def _first(
+    prospects: ConditionProspects, snapshot: QueueSnapshot, own: Ticket, others: list[Ticket]
+) -> NearestLegalMatch | None:
+    """Return the match that is legal first.
+
+    Where a short search finds one, a match that is legal now without those whom the queue keeps
+    from its policy, or else one that nobody leaves before it is legal.
+    """
+    rules, now, kept = snapshot.objective.rules, snapshot.now, snapshot.kept()
+    if kept and own.id not in kept:
+        free = [each for each in others if each.id not in kept]
+        found = ConditionProspects(rules, own, free, now).at_once()
+        if found is not None:
+            return found
+    first = prospects.first()
+    if first is None or not gone_before(snapshot, own.id, _prospect(snapshot, first)):
+        return first
+    staying = [each for each in others if snapshot.leaves_at(each.id) >= first.at]
+    found = ConditionProspects(rules, own, staying, now).first()
+    if found is None or gone_before(snapshot, own.id, _prospect(snapshot, found)):
+        return first
+    return found
 
 
 def _without_match(

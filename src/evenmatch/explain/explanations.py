@@ -212,7 +212,7 @@ def _without_kept(
     Returns:
         None where nobody else is kept, or the ticket itself is.
     """
-    kept = {*snapshot.delayed, *(each for each, at in snapshot.held.items() if at > pairwise.now)}
+    kept = snapshot.kept()
     if not kept or table.tickets[pairwise.row].id in kept:
         return None
     allowed = pairwise.allowed.copy()

@@ -43,16 +43,21 @@ def reason_of(
         return Reason("seats", "those who wait do not fill a match")
     if later is not None:
         text = f"the limits allow the first match in {seconds(later.at - snapshot.now)}"
-        if (end := snapshot.leaves_at(ticket_id)) < later.at:
-            how = f"{ends_how(snapshot, ticket_id)} in {seconds(end - snapshot.now)}"
-            return Reason("not_yet", f"{text}, but this ticket {how}, before that", later.at)
-        gone = gone_before(snapshot, ticket_id, later)
-        return Reason("not_yet", text + gone, None if gone else later.at)
+        return not_yet(snapshot, ticket_id, later, text)
     if not may_ever:
         return Reason("never", "the rules never allow a match with those who wait now")
     if found is None:
         return Reason("not_searched", "a match is looked for when this ticket is asked about alone")
     return Reason("rules", "the rules leave no match that a short search finds")
+
+
+def not_yet(snapshot: QueueSnapshot, ticket_id: str, later: Prospect, text: str) -> Reason:
+    """Return that a match will be legal, in the words of a clause, and who leaves before that."""
+    if (end := snapshot.leaves_at(ticket_id)) < later.at:
+        how = f"{ends_how(snapshot, ticket_id)} in {seconds(end - snapshot.now)}"
+        return Reason("not_yet", f"{text}, but this ticket {how}, before that", later.at)
+    gone = gone_before(snapshot, ticket_id, later)
+    return Reason("not_yet", text + gone, None if gone else later.at)
 
 
 def gone_before(snapshot: QueueSnapshot, ticket_id: str, later: Prospect) -> str:

@@ -67,6 +67,10 @@ class QueueSnapshot(msgspec.Struct, frozen=True):
         """Return when a ticket leaves the queue unmatched; inf if never."""
         return self.tickets[ticket_id].enqueued_at + stay_of(self.queue)
 
+    def kept(self) -> set[str]:
+        """Return the tickets that the queue keeps from its policy now."""
+        return {*self.delayed, *(each for each, at in self.held.items() if at > self.now)}
+
 
 def stay_of(queue: Queue) -> float:
     """Return the seconds after which a queue's deadline takes tickets out of it; inf if never."""

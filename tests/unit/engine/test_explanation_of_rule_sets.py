@@ -2,6 +2,8 @@
 
 import json
 
+import msgspec
+
 from evenmatch.engine.engine import Engine
 from evenmatch.explain.explanations import Explainer, explain
 from evenmatch.explain.snapshot import snapshot_of
@@ -173,6 +175,36 @@ def test_it_says_that_the_deadline_is_before_the_first_legal_match() -> None:
     part = explain(engine, "p0", 0.0).queues[0]
     assert part.reason.code == "not_yet"
     assert "Its longest wait is over before that." in part.summary
+
+
+def test_the_first_match_has_nobody_who_leaves_before_it_if_there_is_one() -> None:
+    queue = Queue(policy="by_rules", wait_max=60.0)
+    engine = duels(queue, (0.0, 100.0), (40.0, 140.0), now=42.0)
+    part = explain(engine, "p1", 42.0).queues[0]
+    assert (part.reason.text, part.reason.until) == (
+        "Fair allows no match for 28 s, but p0 expires in 18 s, before that",
+        None,
+    )
+    assert part.summary.endswith("until then Fair says no, but p0 expires in 18 s, before that.")
+    engine = duels(queue, (0.0, 100.0), (40.0, 140.0), (41.0, 190.0), now=42.0)
+    part = explain(engine, "p1", 42.0).queues[0]
+    assert part.later is not None
+    assert (part.later.tickets, part.later.at) == (("p1", "p2"), 71.0)
+    assert part.summary.endswith("is legal in 29 s; until then Fair says no.")
+    # The short word says who leaves, too, if that is the ticket itself.
+    assert explain(engine, "p0", 42.0).queues[0].reason.text == (
+        "Fair allows no match for 28 s, but this ticket expires in 18 s, before that"
+    )
+
+
+def test_a_match_that_the_policy_may_make_comes_before_one_with_a_ticket_kept_aside() -> None:
+    queue = Queue(policy="by_rules", wait_max=60.0)
+    engine = duels(queue, (0.0, 100.0), (0.0, 100.0), (0.0, 105.0), now=0.0)
+    seen = msgspec.structs.replace(snapshot_of(engine, "main", 0.0), held={"p1": 30.0})
+    part = Explainer().part(seen, "p0")
+    assert part.now is not None
+    assert (part.now.tickets, part.reason.code) == (("p0", "p2"), "policy")
+    assert Explainer().part(seen, "p1").reason.code == "held"
 
 
 def test_duels_that_a_rule_set_never_allows_are_told_as_such() -> None:

@@ -98,8 +98,15 @@ class ConditionProspects:
 
     def first(self) -> NearestLegalMatch | None:
         """Return the match with the ticket that is legal first; None if none is found."""
+        return self._first_of([self._now, *self._changes()])
+
+    def at_once(self) -> NearestLegalMatch | None:
+        """Return a match with the ticket that is legal now; None if none is found."""
+        return self._first_of([self._now])
+
+    def _first_of(self, instants: Sequence[float]) -> NearestLegalMatch | None:
         conditions = self._pool.conditions
-        for at in (self._now, *self._changes()):
+        for at in instants:
             teams = self._match(self._pool, at)
             if teams is not None:
                 # What allows it may have come before, while the search looked elsewhere.
