@@ -459,9 +459,9 @@ class Engine:
         """Return who plays in a running match that may be filled; see `BackfillRequests.roster`."""
         return self._backfill.roster(match_id)
 
-    def count_open(self, queue: str) -> int:
-        """Return how many running matches of a queue ask for players."""
-        return self._backfill.count_open(queue)
+    def open_seats(self, queue: str) -> tuple[int, ...]:
+        """Return the most players of one party for whom each running match of a queue asks."""
+        return self._backfill.open_seats(queue)
 
     def _meet_deadline(self, entry: Entry, now: float) -> None:
         """Apply a queue's `on_deadline` to a ticket that its policy left waiting."""

@@ -155,7 +155,9 @@ def _part(
     else:
         summary = summary_of(part, snapshot, own.id, _instead(part, table, pairwise))
         part = msgspec.structs.replace(part, summary=summary)
-    return msgspec.structs.replace(part, summary=part.summary + running_matches(part, snapshot))
+    return msgspec.structs.replace(
+        part, summary=part.summary + running_matches(part, snapshot, own)
+    )
 
 
 def _instead(part: QueuePart, table: PairColumnTable, pairwise: PairwiseView) -> str:

@@ -21,6 +21,7 @@ from evenmatch.explain.phrases import (
 from evenmatch.explain.reasons import gone_before
 from evenmatch.explain.snapshot import QueueSnapshot
 from evenmatch.model.explanation import QueuePart, Tolerance
+from evenmatch.model.ticket import Ticket
 
 SOON = 0.05
 """Shorter times, in seconds, are called now."""
@@ -55,16 +56,17 @@ def summary_of(part: QueuePart, snapshot: QueueSnapshot, ticket_id: str, instead
     return " ".join([sentence(each) for each in said if each])
 
 
-def running_matches(part: QueuePart, snapshot: QueueSnapshot) -> str:
+def running_matches(part: QueuePart, snapshot: QueueSnapshot, own: Ticket) -> str:
     """Return that running matches may take a ticket, as a sentence behind others; "" if none may.
 
-    Which of them would is not looked at.
+    Of them only the free seats are looked at. Who is kept from the policy is kept from them, too.
     """
-    if not snapshot.asking or part.reason.code in KEEPS_ALL:
+    number = sum([seats >= own.size for seats in snapshot.asking])
+    if not number or part.reason.code in KEEPS_ALL or own.id in snapshot.kept():
         return ""
-    ask = "asks" if snapshot.asking == 1 else "ask"
-    matches = "match" if snapshot.asking == 1 else "matches"
-    text = f"{snapshot.asking:,} running {matches} of this queue {ask} for players, too"
+    asks = "match of this queue asks" if number == 1 else "matches of this queue ask"
+    whom = "players" if own.size == 1 else f"{own.size} players or more"
+    text = f"{number:,} running {asks} for {whom}, too"
     return f" {sentence(f'{text}, and may take this ticket sooner')}"
 
 

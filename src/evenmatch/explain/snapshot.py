@@ -38,7 +38,7 @@ class QueueSnapshot(msgspec.Struct, frozen=True):
         serves_after: The wait after which it matches a ticket if the rules allow it; inf if it
             guarantees nothing.
         elsewhere: Tickets that also wait in another queue.
-        asking: How many running matches of the queue ask for players.
+        asking: The most players of one party for whom each running match of the queue asks.
     """
 
     queue: Queue
@@ -56,7 +56,7 @@ class QueueSnapshot(msgspec.Struct, frozen=True):
     starts: dict[str, float] = {}
     serves_after: float = math.inf
     elsewhere: frozenset[str] = frozenset()
-    asking: int = 0
+    asking: tuple[int, ...] = ()
 
     def served_at(self, ticket_id: str) -> float | None:
         """Return when the policy matches a ticket if rules allow it; None without a guarantee."""
@@ -136,7 +136,7 @@ def snapshot_of(engine: Engine, queue: str, now: float) -> QueueSnapshot:
         pool.starts(),
         serves_after(pool.policy, pool.queue),
         frozenset([each for each in pool.tickets if len(waiting[each].queues) > 1]),
-        engine.count_open(queue),
+        engine.open_seats(queue),
     )
 
 

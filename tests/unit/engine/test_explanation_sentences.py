@@ -3,6 +3,7 @@
 import math
 import re
 
+import msgspec
 import pytest
 
 from evenmatch.engine.engine import Engine
@@ -229,6 +230,23 @@ def test_running_matches_that_ask_for_players_are_named() -> None:
     assert told(engine, "s0-3", 3.0) == f"{alone} {asks}"
     assert matched_at(engine, "s0-3", 100.0) == 32.0
     assert "running" not in told(engine, "s0-4", 33.0)
+
+
+def test_running_matches_are_named_only_to_whom_they_can_take() -> None:
+    queue = Queue("two", Format((2, 2)), policy="greedy", wait_max=300.0, backfill="manual")
+    engine = engine_of(queue)
+    hand_in(engine, Enqueue(0.0, tuple(new_ticket(name, 1500) for name in "abcd")))
+    hand_in(engine, Open(1.0, "s0-m1", 0, ("b",), lease=300.0))
+    pair = tuple(Player(name) for name in "ef")
+    hand_in(engine, Enqueue(2.0, (NewTicket(pair),)))
+    # One seat is free, and they are two.
+    assert "running" not in told(engine, "s0-5", 3.0)
+    seen = msgspec.structs.replace(snapshot_of(engine, "two", 3.0), asking=(1, 2, 2))
+    summary = Explainer().part(seen, "s0-5").summary
+    assert "2 running matches of this queue ask for 2 players or more, too, and may" in summary
+    # Who is kept from the policy is kept from running matches.
+    seen = msgspec.structs.replace(seen, held={"s0-5": 60.0})
+    assert "running" not in Explainer().part(seen, "s0-5").summary
 
 
 def test_what_comes_before_a_late_match_is_named_as_the_queue_has_it() -> None:

@@ -256,9 +256,9 @@ class BackfillRequests:
 
     # Steps
 
-    def count_open(self, queue: str) -> int:
-        """Return how many matches of a queue ask for players."""
-        return self._fills.count(queue)
+    def open_seats(self, queue: str) -> tuple[int, ...]:
+        """Return the most players of one party for whom each match of a queue asks."""
+        return self._fills.open_seats(queue)
 
     def roster(self, match_id: str) -> Roster:
         """Return the roster of a match that may be filled."""

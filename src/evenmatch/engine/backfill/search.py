@@ -126,6 +126,14 @@ class BackfillSearch:
         asking = list(self._reserved.values()).count(queue)
         return asking if table is None else len(table.ids) + asking
 
+    def open_seats(self, queue: str) -> tuple[int, ...]:
+        """Return the most players of one party that each open match of a queue takes."""
+        table = self._tables.get(queue)
+        known = [] if table is None else table.ids
+        asking = [each for each, name in self._reserved.items() if name == queue]
+        rosters = [self._scheduler.tables.rosters.get(each) for each in (*known, *asking)]
+        return tuple([max(each.open.free) for each in rosters if each and each.open is not None])
+
     def open_matches(self) -> list[str]:
         """Return all open matches, by queue."""
         known = [match_id for table in self._tables.values() for match_id in table.ids]
