@@ -56,7 +56,7 @@ def by_conditions(
     who = _names(found.objections)
     size = len(match.tickets) - 1
     partners = "of this ticket alone" if not size else f"with {count(size, 'other ticket')}"
-    text = f"{who} allow{_s(found.objections)} no match for {left}"
+    text = f"{who} allow{_s(found.objections)} the first match in {left}"
     reason = not_yet(snapshot, own.id, match, text)
     says = f"say{_s(found.objections)} no{gone_before(snapshot, own.id, match)}"
     said = [

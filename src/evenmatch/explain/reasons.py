@@ -73,7 +73,7 @@ def gone_before(snapshot: QueueSnapshot, ticket_id: str, later: Prospect) -> str
     if not gone or snapshot.leaves_at(ticket_id) < later.at:
         return ""
     if len(gone) > 1:
-        who = f"{len(gone)} of them" if len(gone) < len(others) else "they"
+        who = f"{len(gone)} of its tickets" if len(gone) < len(others) else "its other tickets"
         return f", but {who} leave before that"
     left = seconds(snapshot.leaves_at(gone[0]) - snapshot.now)
     return f", but {gone[0]} {ends_how(snapshot, gone[0])} in {left}, before that"

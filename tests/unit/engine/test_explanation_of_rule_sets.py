@@ -182,7 +182,7 @@ def test_the_first_match_has_nobody_who_leaves_before_it_if_there_is_one() -> No
     engine = duels(queue, (0.0, 100.0), (40.0, 140.0), now=42.0)
     part = explain(engine, "p1", 42.0).queues[0]
     assert (part.reason.text, part.reason.until) == (
-        "Fair allows no match for 28 s, but p0 expires in 18 s, before that",
+        "Fair allows the first match in 28 s, but p0 expires in 18 s, before that",
         None,
     )
     assert part.summary.endswith("until then Fair says no, but p0 expires in 18 s, before that.")
@@ -193,7 +193,7 @@ def test_the_first_match_has_nobody_who_leaves_before_it_if_there_is_one() -> No
     assert part.summary.endswith("is legal in 29 s; until then Fair says no.")
     # The short word says who leaves, too, if that is the ticket itself.
     assert explain(engine, "p0", 42.0).queues[0].reason.text == (
-        "Fair allows no match for 28 s, but this ticket expires in 18 s, before that"
+        "Fair allows the first match in 28 s, but this ticket expires in 18 s, before that"
     )
 
 

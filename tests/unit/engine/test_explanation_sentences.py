@@ -206,14 +206,27 @@ def test_a_group_whose_others_leave_before_it_is_legal_is_told_as_such() -> None
     hand_in(engine, Enqueue(0.0, tuple(new_ticket(name, 1500) for name in "ab")))
     hand_in(engine, Enqueue(50.0, (new_ticket("c", 1540), new_ticket("d", 1540))))
     assert told(engine, "s0-3", 51.0).endswith(
-        "The limits allow the first match, with 3 other tickets, in 29 s, but 2 of them leave "
-        "before that."
+        "The limits allow the first match, with 3 other tickets, in 29 s, but 2 of its tickets "
+        "leave before that."
     )
     hand_in(engine, Enqueue(52.0, (new_ticket("e", 1590), new_ticket("f", 1590))))
     assert told(engine, "s0-3", 53.0).endswith(
         "The limits allow the first match, with 3 other tickets, in 39 s."
     )
     assert matched_at(engine, "s0-3", 200.0) == 92.0
+
+
+def test_a_group_that_all_others_leave_before_it_is_legal_is_told_as_such() -> None:
+    queue = Queue("three", Format((2, 1)), rules=(rule(limit=10, rate=1.0),), wait_max=60.0)
+    engine = engine_of(queue)
+    hand_in(engine, Enqueue(0.0, tuple(new_ticket(name, 1500) for name in "ab")))
+    hand_in(engine, Enqueue(50.0, (new_ticket("c", 1540),)))
+    words = "in 29 s, but its other tickets leave before that"
+    (part,) = explain(engine, "s0-3", 51.0).queues
+    assert part.reason.text == f"the limits allow the first match {words}"
+    assert part.summary.endswith(
+        f"The limits allow the first match, with 2 other tickets, {words}."
+    )
 
 
 def test_running_matches_that_ask_for_players_are_named() -> None:
