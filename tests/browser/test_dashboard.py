@@ -113,6 +113,20 @@ def test_limits_that_are_shares_and_the_end_of_a_wait_are_told_as_they_are(
             seen.close()
 
 
+def test_a_paused_queue_is_not_said_to_end_waits_with_bots(
+    browser: Browser, tmp_path: Path
+) -> None:
+    config = SHARES.replace("wait_max = 1\n", "wait_max = 3600\n").replace('"keep"', '"bots"')
+    for paused, words in ((False, "Plays with bots"), (True, "Expires")):
+        with running(tmp_path / words, config, durable=False) as server:
+            name = create(server, "alone")
+            if paused:
+                assert server.call("POST", "/v1/queues/duel/pause").status == 200
+            page = (seen := Visit(browser, server.url).open(f"/#ticket={name}")).page
+            expect(page.get_by_text(words, exact=True)).to_have_count(1)
+            seen.close()
+
+
 def test_where_most_are_from_is_told_only_if_it_is_most(visit: Visits, server: Server) -> None:
     page = visit().open("/?queue=slow").page
     names = []

@@ -35,12 +35,14 @@ function limited({ unit }, value) {
 
 function inQueue(part, now, several) {
   const isOver = part.at_deadline === "keep" && part.deadline_at <= now;
+  // A queue that matches nobody makes no matches with bots either.
+  const end = ["paused", "policy_failed"].includes(part.reason.code) && part.at_deadline === "bots" ? "expire" : part.at_deadline;
   const parts = [facts([
     ["Queue", part.queue],
     ["Other waiting tickets", number(part.others)],
     ["May play with now", number(part.allowed)],
     ["Players missing", part.seats.players_missing ? number(part.seats.players_missing) : null],
-    [ENDS[part.at_deadline] ?? (several ? "Leaves this queue" : "Expires"), isOver ? null : until(part.deadline_at, now)],
+    [ENDS[end] ?? (several ? "Leaves this queue" : "Expires"), isOver ? null : until(part.deadline_at, now)],
     ["Policy", part.policy],
   ])];
   if (part.changes.length) {
