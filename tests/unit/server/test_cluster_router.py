@@ -127,6 +127,28 @@ def test_refusal_of_an_unknown_queue_names_the_queues_of_all_shards(
         assert (router.seat_of_create(body) is None) == says_all
 
 
+def asked_shard(
+    folder: Path, credential: str, path: str = "/v1/players/ann/rating", query: bytes = b""
+) -> str:
+    """Return the shard that answers whoever asks a game with queue a in s0 and b in s0.other."""
+    asked_for: list[str] = []
+
+    async def serve(seat: Seat, scope: Any, receive: Any, send: Any) -> None:
+        asked_for.append(seat.claim.shard)
+        await send_body(send, 200, b"{}")
+
+    tenants = Tenants({"": Accounts(ServerSettings(), folder)})
+    queues = Queue("a"), Queue("b", group="other")
+    router = game_of_two_shards(serve, *queues, own=tenants.queues_of)
+    headers = [(b"authorization", credential.encode())]
+    scope = {
+        "type": "http", "method": "GET", "path": path, "query_string": query, "headers": headers,
+    }  # fmt: skip
+    asyncio.run(whole_answer(router, scope, b""))
+    (shard,) = asked_for
+    return shard
+
+
 @pytest.mark.parametrize("path", ["/v1/dashboard/events", "/v1/players/ann/rating"])
 @pytest.mark.parametrize(
     ("given", "query", "shard"),
@@ -147,21 +169,7 @@ def test_key_for_some_queues_is_shown_the_first_of_its_own(
         "for all": add_key(tmp_path, "three"),
         "of none": "em_1_2",
     }
-    asked_for: list[str] = []
-
-    async def serve(seat: Seat, scope: Any, receive: Any, send: Any) -> None:
-        asked_for.append(seat.claim.shard)
-        await send_body(send, 200, b"{}")
-
-    tenants = Tenants({"": Accounts(ServerSettings(), tmp_path)})
-    queues = Queue("a"), Queue("b", group="other")
-    router = game_of_two_shards(serve, *queues, own=tenants.queues_of)
-    headers = [(b"authorization", f"Bearer {keys[given]}".encode())]
-    scope = {
-        "type": "http", "method": "GET", "path": path, "query_string": query, "headers": headers,
-    }  # fmt: skip
-    asyncio.run(whole_answer(router, scope, b""))
-    assert asked_for == [shard]
+    assert asked_shard(tmp_path, f"Bearer {keys[given]}", path, query) == shard
 
 
 async def turning_away(seat: Seat, scope: Any, receive: Any, send: Any) -> None:
@@ -187,27 +195,13 @@ def answer_to_create(serve: Any, body: bytes) -> Any:
 def test_signing_key_for_some_queues_is_shown_the_first_of_its_own(tmp_path: Path) -> None:
     key, _ = new_key("one", ("tickets",), queues=("b",), now=0.0, is_signing=True)
     write_keys(tmp_path / "keys.json", (key,))
-    asked_for: list[str] = []
-
-    async def serve(seat: Seat, scope: Any, receive: Any, send: Any) -> None:
-        asked_for.append(seat.claim.shard)
-        await send_body(send, 200, b"{}")
-
-    tenants = Tenants({"": Accounts(ServerSettings(), tmp_path)})
-    queues = Queue("a"), Queue("b", group="other")
-    router = game_of_two_shards(serve, *queues, own=tenants.queues_of)
     signed = (
         f"AWS4-HMAC-SHA256 Credential={key.id}/20261123/eu-west-1/gamelift/aws4_request, "
         f"SignedHeaders=host;x-amz-date, Signature={'0' * 64}"
     )
-    for given in (signed, "AWS4-HMAC-SHA256 nothing more"):
-        scope = {
-            "type": "http", "method": "GET", "path": "/v1/players/ann/rating",
-            "query_string": b"", "headers": [(b"authorization", given.encode())],
-        }  # fmt: skip
-        asyncio.run(whole_answer(router, scope, b""))
     # Whether a signature is genuine is for the shard.
-    assert asked_for == ["s0.other", "s0"]
+    assert asked_shard(tmp_path, signed) == "s0.other"
+    assert asked_shard(tmp_path, "AWS4-HMAC-SHA256 nothing more") == "s0"
 
 
 def test_ticket_for_queues_of_two_shards_is_refused_with_their_names() -> None:
