@@ -218,7 +218,8 @@ def test_whoever_says_no_more_still_gets_the_answer(tmp_path: Path) -> None:
             one.send(post("a"))
             one.writer.write_eof()
             status, headers, _ = await one.answer()
-            assert (status, headers["connection"]) == (201, "close")
+            # The answer may be on its way before the server has seen the end.
+            assert (status, headers.get("connection", "close")) == (201, "close")
             assert await one.is_closed()
 
     played(tmp_path, scene)
