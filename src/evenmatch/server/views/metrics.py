@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, 
 from itertools import accumulate
 from typing import Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
@@ -85,29 +85,21 @@ class Metrics:
         )
         for tallies in (self._requests, self._waits, self.inputs, self.decisions):
             self.registry.register(tallies)
-        self._lag = Histogram(
+        self._lag = self._tally(
             "evenmatch_loop_lag_seconds",
             "How late a timer of the event loop is that is due every 0.05 s",
-            buckets=LOOP_BUCKETS,
-            registry=self.registry,
+            LOOP_BUCKETS,
         )
-        self._commit_seconds = Histogram(
-            "evenmatch_journal_commit_seconds",
-            "Durations of commits",
-            buckets=REQUEST_BUCKETS,
-            registry=self.registry,
+        self._commit_seconds = self._tally(
+            "evenmatch_journal_commit_seconds", "Durations of commits", REQUEST_BUCKETS
         )
-        self._commit_records = Histogram(
-            "evenmatch_journal_commit_records",
-            "Records of a commit",
-            buckets=BATCH_BUCKETS,
-            registry=self.registry,
+        self._commit_records = self._tally(
+            "evenmatch_journal_commit_records", "Records of a commit", BATCH_BUCKETS
         )
-        self._job_seconds = Histogram(
+        self._job_seconds = self._tally(
             "evenmatch_job_seconds",
             "Durations of jobs, from the start of the first part to the plan",
-            buckets=JOB_BUCKETS,
-            registry=self.registry,
+            JOB_BUCKETS,
         )
         self._unexpected = Counts(
             "evenmatch_unexpected_errors", "Unexpected errors; each is a bug", "route"
@@ -125,6 +117,12 @@ class Metrics:
             self._requests.begin(CREATE, str(status))
         self.expect_errors((ENGINE, NODE, UNKNOWN))
         self._logged: dict[str, float] = {}
+
+    def _tally(self, name: str, text: str, bounds: Sequence[float]) -> Tally:
+        """Return a histogram without labels, which is shown from now on."""
+        tallies = Tallies(name, text, (), bounds)
+        self.registry.register(tallies)
+        return tallies.begin()
 
     def expect_errors(self, routes: Iterable[str]) -> None:
         """Show 0 unexpected errors of these routes until there is one; see the constructor."""
@@ -218,12 +216,12 @@ class Tally:
 
 
 class Tallies(Collector):
-    """A histogram with labels, in Prometheus's terms, read when somebody looks.
+    """A histogram, in Prometheus's terms, read when somebody looks.
 
     Args:
         name: Of the metric.
         text: What it measures.
-        labels: Their names.
+        labels: Their names, if it has any.
         bounds: Upper bounds of the buckets, ascending.
     """
 
