@@ -10,6 +10,7 @@ import importlib
 import math
 import sys
 import traceback
+from functools import cache
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +79,7 @@ def parse_policy(spec: str) -> Policy:
     if name not in POLICIES:
         raise ConfigError(f"no policy is called {name!r}{_nearest(name, list(POLICIES))}")
     kind = policy_class(name)
-    fields = {field.name: field for field in msgspec.structs.fields(kind)}
+    fields = _fields_of(name)
     values: dict[str, Any] = {}
     for key, text in texts.items():
         if key not in fields:
@@ -115,6 +116,12 @@ def check_kernels(spec: str, queue: str) -> None:
             f"queue {queue}: policy {name} searches with solvers that numba compiles, and numba "
             f"is not installed: {kernel.INSTALL}; without it, greedy needs no solvers"
         )
+
+
+@cache
+def _fields_of(name: str) -> dict[str, msgspec.structs.FieldInfo]:
+    """Return the parameters of a built-in policy; their types are costly to read."""
+    return {field.name: field for field in msgspec.structs.fields(policy_class(name))}
 
 
 def policy_class(name: str) -> type[Any]:

@@ -7,6 +7,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -26,6 +27,8 @@ SIGNED = "evenmatch"
 """What each signature is about, beside its purpose."""
 NOTE_SECONDS = 60.0
 """For how long a note counts, by wall clocks of two machines, which may differ."""
+OWNERS_MOST = 1_024
+"""Owners whose addresses are remembered: each request that is handed on asks for some."""
 Purpose = Literal["request", "nodes", "frames"]
 """What a note is for: a client's request, what nodes ask each other, a connection for frames."""
 
@@ -146,6 +149,7 @@ def check_address(address: str) -> None:
         )
 
 
+@lru_cache(OWNERS_MOST)
 def address_of(owner: str) -> tuple[str, int] | None:
     """Return host and port at which an owner of a lease is reached; None if it is no node.
 

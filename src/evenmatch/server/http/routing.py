@@ -8,6 +8,7 @@ are.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
+from functools import cache
 from inspect import iscoroutinefunction, isroutine
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -75,11 +76,9 @@ class RouteTable:
         self._shapes: dict[int, dict[tuple[int, ...], None]] = {}
         self._methods: dict[str, None] = {}
         for route in routes:
-            parts = route.path.split("/")
-            names = {part[1:-1]: at for at, part in enumerate(parts) if part.startswith("{")}
+            parts, names = _pattern(route.path)
             self._shapes.setdefault(len(parts), {})[tuple(names.values())] = None
-            key = (route.method, *("{}" if part.startswith("{") else part for part in parts))
-            self._routes.setdefault(key, (route, names))
+            self._routes.setdefault((route.method, *parts), (route, names))
             self._methods[route.method] = None
         if "GET" in self._methods:
             self._methods["HEAD"] = None
@@ -115,6 +114,14 @@ class RouteTable:
     def methods(self, path: str, raw: bytes = b"") -> list[str]:
         """Return the methods to which something answers at a path, sorted."""
         return sorted(each for each in self._methods if self.find(each, path, raw) is not None)
+
+
+@cache
+def _pattern(path: str) -> tuple[tuple[str, ...], dict[str, int]]:
+    """Return the segments of an operation's path, "{}" for a parameter, and where each one is."""
+    parts = path.split("/")
+    names = {part[1:-1]: at for at, part in enumerate(parts) if part.startswith("{")}
+    return tuple(["{}" if part.startswith("{") else part for part in parts]), names
 
 
 def route_name(scope: Scope) -> str:
