@@ -109,8 +109,7 @@ class Caller:
 
         network.send(CLIENTS, node.name, request.text(), lambda: node.take(request, reply))
         try:
-            async with asyncio.timeout(patience):
-                seen = await future
+            seen = await self.loop.within(patience, future)
         except TimeoutError:
             leave = f"{request.number} left".encode()
             network.send(CLIENTS, node.name, leave, partial(node.leave, request.number))

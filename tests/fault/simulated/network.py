@@ -16,7 +16,7 @@ STORE = "store"
 CLIENTS = "clients"
 USUAL = (0.0005, 0.01)
 SLOW = (0.05, 1.5)
-_INSTANT = struct.Struct("<d")
+_INSTANT = struct.Struct("<dI")
 
 
 class Network:
@@ -37,6 +37,7 @@ class Network:
         self.faults: Counter[str] = Counter()
         self.messages = 0
         self._trace = hashlib.blake2b(digest_size=16)
+        self._places: dict[tuple[str, str, str], bytes] = {}
         self._chance = world.chance("network")
         # How often each link is cut now; cuts may overlap.
         self._cut: Counter[tuple[str, str]] = Counter()
@@ -69,8 +70,10 @@ class Network:
 
     def _note_fate(self, one: str, other: str, fate: str, what: bytes) -> None:
         """Make it part of the trace what became of a message; `note` takes twice as long."""
-        place = f"{one}>{other} {fate} {len(what)} ".encode()
-        self._trace.update(_INSTANT.pack(self.world.now) + place + what)
+        place = self._places.get((one, other, fate))
+        if place is None:
+            place = self._places[one, other, fate] = f"{one}>{other} {fate} ".encode()
+        self._trace.update(_INSTANT.pack(self.world.now, len(what)) + place + what)
 
     def trace(self) -> str:
         """Return a digest of all that was noted, in order."""

@@ -440,8 +440,7 @@ class StoreJournal:
         request.is_write = may_be_late or what.startswith("snapshot")
         self._network.carry(self._node, STORE, what.encode(), request.arrive)
         try:
-            async with asyncio.timeout(TIMEOUT):
-                value, error = await future
+            value, error = await self._loop.within(TIMEOUT, future)
         except TimeoutError:
             raise JournalUnavailable(f"the store does not answer within {TIMEOUT:g} s") from None
         if error is not None:
