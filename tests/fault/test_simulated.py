@@ -19,6 +19,7 @@ from evenmatch.server.cluster.members import Members
 from evenmatch.server.cluster.seat import Seat
 from evenmatch.testing import check_journal
 from tests.extent import extent, in_turn
+from tests.fault.simulated import __main__ as command
 from tests.fault.simulated.__main__ import KEPT, kept_seeds, main
 from tests.fault.simulated.faults import SHARES
 from tests.fault.simulated.judge import Judge
@@ -67,8 +68,8 @@ def test_seed_gives_one_trace_however_strings_are_hashed(number: int) -> None:
     traces = []
     for hashing in ("1", "2"):
         env = {**os.environ, "PYTHONHASHSEED": hashing, "PYTHONPATH": os.pathsep.join(sys.path)}
-        command = [sys.executable, "-c", PRINT_TRACE.format(number)]
-        made = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, check=True)
+        line = [sys.executable, "-c", PRINT_TRACE.format(number)]
+        made = subprocess.run(line, cwd=ROOT, env=env, capture_output=True, check=True)
         traces.append(made.stdout)
     assert traces[0] == traces[1]
     assert traces[0].strip().decode() == run(number).trace
@@ -155,14 +156,33 @@ def test_command_says_how_a_failing_seed_is_run_again(
 
 def test_processes_share_the_seeds(tmp_path: Path) -> None:
     kept, figures = tmp_path / "seeds.txt", tmp_path / "figures.json"
-    command = [sys.executable, "-m", "tests.fault.simulated", "--first", "1", "--seeds", "2"]
-    command += ["--processes", "2", "--kept", str(kept), "--json", str(figures)]
-    subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    line = [sys.executable, "-m", "tests.fault.simulated", "--first", "1", "--seeds", "2"]
+    line += ["--processes", "2", "--kept", str(kept), "--json", str(figures)]
+    subprocess.run(line, cwd=ROOT, capture_output=True, check=True)
     told = msgspec.json.decode(figures.read_bytes())
     faults = Counter[str]()
     for seed in (1, 2):
         faults.update(run(seed).faults)
     assert (told["seeds"], told["faults by kind"]) == (2, faults)
+
+
+def test_interrupt_tells_of_the_seeds_until_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(seed: int, setting: Setting) -> Outcome:
+        if seed == interrupted_at:
+            raise KeyboardInterrupt
+        return run(seed, setting)
+
+    monkeypatch.setattr(command, "run", interrupted)
+    figures = tmp_path / "figures.json"
+    options = ["--seeds", "3", "--kept", str(tmp_path / "seeds.txt"), "--json", str(figures)]
+    interrupted_at = 0
+    assert main(options) == 130
+    assert not figures.exists()
+    interrupted_at = 1
+    assert main(options) == 130
+    assert msgspec.json.decode(figures.read_bytes())["seeds"] == 1
 
 
 def test_store_keeps_the_promises_of_a_journal() -> None:

@@ -4,10 +4,11 @@ import argparse
 import gc
 import multiprocessing
 import os
+import signal
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -28,13 +29,14 @@ TOLD_MOST = 5
 """Violations of one seed that are written out."""
 ENOUGH = 5
 """Failing seeds after which a search ends."""
+INTERRUPTED = 130
 SEEDS_OF_A_PROCESS = 50
 """Seeds after which a process makes way for a new one. What they leave, about 10 MB each, goes with
 it, and nobody has to collect it, which took a sixth of the time."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the seeds; return 1 if an invariant is broken, else 0."""
+    """Run the seeds; return 1 if an invariant is broken, 130 if Ctrl-C ends it, else 0."""
     asked = parser().parse_args(arguments)
     console = Console(stderr=True)
     setting = without(asked.without)
@@ -42,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     seeds = chosen(asked.seed, asked.first, asked.seeds, asked.kept)
     began, spent = perf_counter(), sum(os.times()[:4])
     outcomes = all_of(seeds, setting, console, asked.processes)
+    if not outcomes:
+        return INTERRUPTED
     found = figures(outcomes, perf_counter() - began, sum(os.times()[:4]) - spent)
     Console().print(table(found))
     if asked.json is not None:
@@ -53,7 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         keep(failed, asked.kept)
     if asked.shrink and failed:
         shrink(failed[0].seed, setting, console)
-    return 1 if failed else 0
+    is_whole = len(outcomes) == len(seeds)
+    return 1 if failed else 0 if is_whole else INTERRUPTED
 
 
 def without(name: str | None) -> Setting:
@@ -108,7 +113,7 @@ def keep(failed: Iterable[Outcome], path: Path) -> None:
 def all_of(
     seeds: Sequence[int], setting: Setting, console: Console, processes: int = 0
 ) -> list[Outcome]:
-    """Run seeds, with a bar that says how far it is; stop when enough have failed."""
+    """Run seeds, with a bar that says how far it is; stop when enough have failed, or at Ctrl-C."""
     columns = (
         TextColumn("seeds"),
         BarColumn(),
@@ -119,7 +124,7 @@ def all_of(
     outcomes: list[Outcome] = []
     # A thread that draws the bar would be there where processes are forked.
     bar = Progress(*columns, console=console, auto_refresh=False)
-    with played(seeds, setting, processes) as each, bar as progress:
+    with suppress(KeyboardInterrupt), played(seeds, setting, processes) as each, bar as progress:
         task = progress.add_task("seeds", total=len(seeds), bad=0)
         for outcome in each:
             outcomes.append(outcome)
@@ -138,8 +143,14 @@ def played(seeds: Iterable[int], setting: Setting, processes: int) -> Iterator[I
         yield map(play, seeds)
         return
     forks = multiprocessing.get_context("fork")
-    with forks.Pool(processes, gc.set_threshold, (0,), SEEDS_OF_A_PROCESS) as pool:
+    with forks.Pool(processes, _begin_process, maxtasksperchild=SEEDS_OF_A_PROCESS) as pool:
         yield pool.imap(play, seeds)
+
+
+def _begin_process() -> None:
+    """Leave what seeds leave, see `SEEDS_OF_A_PROCESS`, and Ctrl-C to whoever hands them out."""
+    gc.set_threshold(0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def table(told: dict[str, Any]) -> Table:
