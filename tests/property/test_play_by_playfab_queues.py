@@ -9,12 +9,15 @@ from random import Random
 import msgspec
 import pytest
 
+from evenmatch.rules.playfab.checker import legal_instants
 from evenmatch.rules.playfab.compile import clock_of
+from evenmatch.rules.playfab.plain_form import plain_form
 from evenmatch.rules.playfab.reader import load_queues
 from evenmatch.rules.playfab.rule_reader import READERS
 from tests.extent import extent, in_turn, more
 from tests.playfab_play import (
     admitted,
+    divisions,
     drawn_pool,
     drawn_queue,
     engine_admits,
@@ -69,6 +72,19 @@ def test_who_may_queue_is_who_the_engine_takes() -> None:
             refused += not is_taken
             assert engine_admits(text, ticket) == is_taken, (seed, text, ticket)
     assert refused > 50
+
+
+def test_plain_form_of_a_queue_allows_the_same_matches_at_the_same_instants() -> None:
+    judged = 0
+    for seed in range(QUEUES):
+        rng = Random(seed)
+        text = drawn_queue(rng)
+        (queue,) = load_queues(msgspec.json.encode(text))
+        for teams in divisions(text, admitted(text, drawn_pool(rng, 4))):
+            legal = legal_instants(text, teams)
+            assert legal_instants(plain_form(queue), teams) == legal, f"seed {seed}: {text}"
+            judged += bool(legal)
+    assert judged > 100
 
 
 def test_draws_have_both_forms_all_expansions_and_rules_that_tighten() -> None:

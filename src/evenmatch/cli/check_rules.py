@@ -23,6 +23,7 @@ from evenmatch.rules.flexmatch.reader import read_rule_set
 from evenmatch.rules.flexmatch.rule_set import RuleSet
 from evenmatch.rules.playfab.checker import Json, PlainTicket, key_of, objections
 from evenmatch.rules.playfab.compile import attributes_of
+from evenmatch.rules.playfab.plain_form import plain_form
 from evenmatch.rules.playfab.queue import RuleAttribute
 from evenmatch.rules.playfab.reader import is_playfab_text, read_source
 
@@ -102,8 +103,8 @@ def _check_queues(path: Path, text: bytes, matches: Path | None) -> int:
         _say(path, [each for each in findings if each.level == "error"])
         return BAD_INPUT
     if matches is not None:
-        raw = {e.name: (attributes_of(e), source.objects[e.path]) for e in queues}
-        return _check_matches(path, lambda line: _against_queues(raw, line), matches)
+        plain = {each.name: (attributes_of(each), plain_form(each)) for each in queues}
+        return _check_matches(path, lambda line: _against_queues(plain, line), matches)
     for queue in queues:
         least, most = queue.players_min, queue.players_max
         players = f"{most}" if least == most else f"{least} to {most}"
@@ -161,6 +162,10 @@ def _against_queues(
     names = [team["Name"] for team in queue.get("Teams") or ()] or [*line.teams][:1]
     if unknown := [each for each in line.teams if each not in names]:
         return [f"the queue {name} has the teams {', '.join(names)}, and no {unknown[0]}"]
+    players = [player.id for ticket in line.tickets() for player in ticket.players]
+    for what, ids in (("ticket", [each.id for each in line.tickets()]), ("player", players)):
+        if double := next((each for each in ids if ids.count(each) > 1), None):
+            return [f"the {what} {double} is in it twice"]
     teams = [[_plain_ticket(each, known) for each in line.teams.get(team, ())] for team in names]
     born = [ticket.enqueued_at for ticket in line.tickets()]
     if not born or line.at < max(born):

@@ -182,6 +182,89 @@ def test_attribute_of_a_playfab_match_goes_by_its_name_or_its_path(
     assert "match b: r1 does not hold for b0" in err
 
 
+CLOSE = {"Type": "DifferenceRule", "Name": "close", "Attribute": {"Path": "x"}, "Difference": 5}
+
+
+def levels(*tickets: tuple[str, dict[str, object]]) -> str:
+    """Return a match of a queue without teams: each ticket's id, and its players' `x` by id."""
+    given = [
+        {
+            "id": ticket,
+            "enqueued_at": 0,
+            "players": [{"id": who, "attributes": {"x": x}} for who, x in players.items()],
+        }
+        for ticket, players in tickets
+    ]
+    return json.dumps({"match": "m", "at": 12.0, "teams": {"all": given}})
+
+
+@pytest.mark.parametrize(
+    ("keys", "is_far_legal"),
+    [
+        ({"MinMatchSize": "2", "MaxMatchSize": "2"}, False),
+        ({"Rules": [CLOSE | {"Type": "Difference"}]}, False),
+        ({"Rules": [], "DifferenceRules": CLOSE}, False),
+        (
+            {
+                "Rules": [
+                    CLOSE
+                    | {"Expansion": {"Delta": "9", "Limit": "50", "SecondsBetweenExpansions": "5"}}
+                ]
+            },
+            True,
+        ),
+        (
+            {
+                "Rules": [
+                    CLOSE
+                    | {
+                        "Expansion": {
+                            "DifferenceOverrides": "5;null;5",
+                            "SecondsBetweenExpansions": 10,
+                        }
+                    }
+                ]
+            },
+            True,
+        ),
+    ],
+)
+def test_matches_of_a_playfab_queue_in_any_form_are_judged(
+    keys: dict[str, Any], is_far_legal: bool, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rules = tmp_path / "queue.json"
+    queue = {"Name": "duel", "MinMatchSize": 2, "MaxMatchSize": 2, "Rules": [CLOSE]} | keys
+    rules.write_text(json.dumps(queue))
+    near = matches(tmp_path, levels(("1", {"a": 1}), ("2", {"b": 2})))
+    assert run(capsys, rules, "--matches", near)[0] == 0
+    far = matches(tmp_path, levels(("1", {"a": 1}), ("2", {"b": 20})))
+    assert run(capsys, rules, "--matches", far)[0] == (0 if is_far_legal else 1)
+
+
+@pytest.mark.parametrize(
+    ("tickets", "fault"),
+    [
+        ([("1", {"a": 1, "b": 1}), ("2", {"c": 1})], "1 has 2 players, a ticket has 1 at most"),
+        ([("1", {}), ("2", {"a": 1}), ("3", {"b": 1})], "1 has no players"),
+        ([("1", {"a": 1}), ("1", {"b": 1})], "the ticket 1 is in it twice"),
+        ([("1", {"a": 1}), ("2", {"a": 1})], "the player a is in it twice"),
+        ([("1", {"a": "1"}), ("2", {"b": 1})], "close: an attribute is not of the type"),
+    ],
+)
+def test_match_that_no_playfab_queue_makes_is_none(
+    tickets: list[tuple[str, dict[str, object]]],
+    fault: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    rules = tmp_path / "queue.json"
+    sizes = {"MinMatchSize": 2, "MaxMatchSize": 3, "MaxTicketSize": 1}
+    rules.write_text(json.dumps({"Name": "duel", "Rules": [CLOSE]} | sizes))
+    code, _, err = run(capsys, rules, "--matches", matches(tmp_path, levels(*tickets)))
+    assert code == 1
+    assert fault in err
+
+
 def test_match_names_its_playfab_queue_where_there_are_several(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -24,7 +24,11 @@ LISTS = {
     "TeamDifferenceRules": "TeamDifferenceRule",
 }
 LAST = re.compile(r"[^.\[\]'\"$]+")
-NUMBERS = ("Difference", "MinIntersectionSize", "Min", "Max", "MaxLatency", "SecondsUntilOptional")
+TYPES: dict[str, tuple[type, ...]] = {
+    "StringEqualityRule": (str,),
+    "SetIntersectionRule": (list, tuple),
+}
+"""Types of the attributes that are not numbers."""
 SINGLE = ("RegionSelectionRule", "TeamSizeBalanceRule", "TeamTicketSizeSimilarityRule")
 
 
@@ -45,14 +49,7 @@ def rules_of(queue: Json) -> list[tuple[str, Json]]:
     found = [(rule["Type"], rule) for rule in queue.get("Rules") or ()]
     for key, kind in LISTS.items():
         found += [(kind, rule) for rule in queue.get(key) or ()]
-    found += [(kind, queue[kind]) for kind in SINGLE if queue.get(kind)]
-    return [(kind, _plain(rule)) for kind, rule in found]
-
-
-def _plain(rule: Json) -> Json:
-    """Return a rule with numbers in quotes as numbers."""
-    quoted = {key: float(rule[key]) for key in NUMBERS if isinstance(rule.get(key), str)}
-    return rule | quoted if quoted else rule
+    return found + [(kind, queue[kind]) for kind in SINGLE if queue.get(kind)]
 
 
 def expansion_of(rule: Json) -> tuple[str, Json]:
@@ -132,7 +129,15 @@ def objections(queue: Json, teams: Teams, now: float) -> list[str]:
     wrong = [] if sizes_fit(queue, teams) else ["the sizes of the match or its teams do not fit"]
     if len(tickets) < 2:
         wrong.append("a match needs two tickets")
+    most = ticket_max(queue)
+    wrong += [f"{t.id} has no players" for t in tickets if not t.players]
+    wrong += [
+        f"{t.id} has {len(t.players)} players, a ticket has {most} at most"
+        for t in tickets
+        if len(t.players) > most
+    ]
     wrong += [f"{t.id} lacks what a rule compares" for t in tickets if not _brings(queue, t)]
+    wrong += _odd_types(queue, tickets)
     if wrong:
         return wrong
     for kind, rule in rules_of(queue):
@@ -141,15 +146,30 @@ def objections(queue: Json, teams: Teams, now: float) -> list[str]:
             optional = rule.get("SecondsUntilOptional")
             if optional is not None and wait >= optional:
                 continue
-            try:
-                is_kept = holds(queue, kind, rule, teams, wait)
-            except (TypeError, ValueError):
-                wrong.append(f"{rule['Name']}: an attribute is not of the type that it compares")
-                break
-            if not is_kept:
+            if not holds(queue, kind, rule, teams, wait):
                 wrong.append(f"{rule['Name']} does not hold for {ticket.id}, who waits {wait:g} s")
                 break
     return wrong
+
+
+def _odd_types(queue: Json, tickets: Sequence[PlainTicket]) -> list[str]:
+    """Return which rules read something that is not of the type that they compare."""
+    return [
+        f"{rule['Name']}: an attribute is not of the type that it compares"
+        for kind, rule in rules_of(queue)
+        if "Attribute" in rule
+        and any(
+            not isinstance(value, TYPES.get(kind, (int, float)))
+            for ticket in tickets
+            for player in ticket.players
+            if (value := player_value(rule, player)) is not None
+        )
+    ]
+
+
+def ticket_max(queue: Json) -> int:
+    """Return how many players a ticket may have: never as many as the largest match."""
+    return min(int(queue.get("MaxTicketSize", 100)), int(queue["MaxMatchSize"]) - 1)
 
 
 def sizes_fit(queue: Json, teams: Teams) -> bool:
@@ -168,7 +188,7 @@ def is_admitted(queue: Json, ticket: PlainTicket) -> bool:
     """Return whether a ticket may queue at all."""
     size = len(ticket.players)
     most = max([t["MaxTeamSize"] for t in queue.get("Teams") or ()] or [queue["MaxMatchSize"]])
-    if size > min(queue.get("MaxTicketSize", 100), queue["MaxMatchSize"] - 1, most):
+    if size > min(ticket_max(queue), most):
         return False
     return _brings(queue, ticket)
 
