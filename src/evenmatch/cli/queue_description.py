@@ -12,6 +12,7 @@ from evenmatch.criteria.base import Form
 from evenmatch.criteria.condition.ages import attribute_tests
 from evenmatch.criteria.expansion import last_change
 from evenmatch.criteria.registry import KINDS, form_of, kind_of
+from evenmatch.criteria.rules import Rules
 from evenmatch.criteria.sentences import number, seconds
 from evenmatch.engine.matching.pool import Pool
 from evenmatch.explain.phrases import list_in_words
@@ -26,6 +27,7 @@ from evenmatch.model.queue import (
 from evenmatch.model.scenario import Scenario
 from evenmatch.policies.default_choice import default_choice
 from evenmatch.policies.hooks import target_of
+from evenmatch.policies.shared.condition_search import players_of
 from evenmatch.ratings.registry import parse_system
 
 DEADLINES = {
@@ -220,8 +222,11 @@ def _minimum(queue: Queue) -> str:
         teams = f", {_count(least[0], 'player')} in each team"
     else:
         teams = f", {', '.join(map(str, least[:-1]))} and {least[-1]} players by team"
-    text = f"A match may start with {form.k_min} of its {form.k} players{teams}"
     is_ruled = any(rule.condition is not None for rule in queue.rules)
+    fewest, most = players_of(Rules(queue)) if is_ruled else (form.k_min, form.k)
+    if fewest == most:
+        return f"A match has {_count(most, 'player')}{teams.replace(', ', ', at least ', 1)}."
+    text = f"A match may start with {fewest} of its {most} players{teams}"
     if is_ruled or queue.wait_max is None or queue.on_deadline == "keep":
         return f"{text}."
     bots = ", with bots up to that number" if queue.on_deadline == "bots" else ""

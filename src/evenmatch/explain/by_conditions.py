@@ -130,8 +130,8 @@ def _without_match(
 
 def _alone(part: QueuePart, snapshot: QueueSnapshot, ticket: Ticket) -> QueuePart:
     """Return that nobody else waits, and how many players would be needed."""
-    least = max(1, snapshot.queue.format.k_min - ticket.size)
-    need = f"{count(least, 'more player')}"
+    prospects = ConditionProspects(snapshot.objective.rules, ticket, [], snapshot.now)
+    need = f"{count(max(1, prospects.players_missing()), 'more player')}"
     summary = _sentences([f"{_head(snapshot, ticket)}", f"a match needs at least {need}"])
     return msgspec.structs.replace(part, now=None, later=None, changes=(need,), summary=summary)
 

@@ -846,6 +846,22 @@ def test_games_that_are_wrong_keep_none_of_the_others_from_being_checked(
     assert f"{tmp_path / 'b.toml'} is valid." in out.out
 
 
+@pytest.mark.parametrize(
+    ("least", "most", "told"),
+    [
+        (5, 6, "A match may start with 5 of its 6 players, 1 player in each team."),
+        (4, 4, "A match has 4 players, at least 1 player in each team."),
+    ],
+)
+def test_players_of_a_match_are_those_that_a_playfab_queue_allows(
+    least: int, most: int, told: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    teams = [{"Name": name, "MinTeamSize": 1, "MaxTeamSize": 4} for name in ("a", "b")]
+    queue = {"Name": "q", "MinMatchSize": least, "MaxMatchSize": most, "Teams": teams}
+    (tmp_path / "rules.json").write_text(json.dumps(queue))
+    assert told in check(capsys, tmp_path, QUEUE + 'rules_file = "rules.json"\n')
+
+
 def test_rules_of_a_file_are_told_with_whose_age_counts(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -174,6 +174,14 @@ def conditions_of(rules: Rules) -> Conditions:
     return Conditions(rules.conditions.conditions, widening_waits(rules))
 
 
+def players_of(rules: Rules) -> tuple[int, int]:
+    """Return the fewest and the most players of the matches that a rule set allows at any age."""
+    form = rules.queue.format
+    ways = ConditionSearch(conditions_of(rules), form, rules).ways
+    fewest = min([way.fewest for way in ways], default=form.k_min)
+    return fewest, max([way.fullest for way in ways], default=form.k)
+
+
 def widening_waits(rules: Rules) -> list[float]:
     """Return the ages at which rules beside the conditions of a queue widen.
 

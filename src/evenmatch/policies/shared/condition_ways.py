@@ -32,17 +32,16 @@ class Way(NamedTuple):
         statements: What has to hold; other ways have other statements.
         least: Fewest players of each team.
         most: Most players of each.
+        fewest: Fewest players of all teams together.
+        fullest: Most of all together.
     """
 
     piece: int
     statements: tuple[Statement, ...]
     least: tuple[int, ...]
     most: tuple[int, ...]
-
-    @property
-    def fewest(self) -> int:
-        """Players of a match at least."""
-        return max(1, sum(self.least))
+    fewest: int
+    fullest: int
 
 
 def ways_of(conditions: Conditions, form: Format, outlook: Outlook) -> tuple[tuple[Way, ...], ...]:
@@ -87,14 +86,20 @@ def _parts(statement: Statement) -> list[tuple[Statement, ...]]:
 
 def _sizes(
     statements: Sequence[Statement], least: Sequence[int], most: Sequence[int], outlook: Outlook
-) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Return the sizes of teams with which statements may hold at all; None if with none."""
+) -> tuple[tuple[int, ...], tuple[int, ...], int, int] | None:
+    """Return the fewest and most players of each team, and those of all together.
+
+    They are those with which statements may hold at all; None if there are none.
+    """
     ranges = [range(low, high + 1) for low, high in zip(least, most, strict=True)]
     if prod(map(len, ranges)) > SIZES_MAX:
-        return tuple(least), tuple(most)
+        return tuple(least), tuple(most), max(1, sum(least)), sum(most)
     able = [each for each in product(*ranges) if _can_be(statements, each, outlook)]
+    if not able:
+        return None
     teams = [*zip(*able, strict=True)]
-    return (tuple(map(min, teams)), tuple(map(max, teams))) if able else None
+    players = [*map(sum, able)]
+    return tuple(map(min, teams)), tuple(map(max, teams)), min(players), max(players)
 
 
 def _can_be(statements: Sequence[Statement], sizes: Sequence[int], outlook: Outlook) -> bool:

@@ -32,7 +32,7 @@ CONSIDERED_MAX = 48
 TICKETS_MAX = 400
 """Tickets that are looked at: the longest waiting, and the ticket itself."""
 INSTANTS_MAX = 24
-"""Instants to come at which ages change that are looked at."""
+"""Instants to come at which ages change that are looked at one after the other."""
 LOOKS = 600
 """Half-built matches that one search looks at."""
 LOOKS_MAX = 6_000
@@ -98,7 +98,28 @@ class ConditionProspects:
 
     def first(self) -> NearestLegalMatch | None:
         """Return the match with the ticket that is legal first; None if none is found."""
-        return self._first_of([self._now, *self._changes()])
+        changes = self._changes()
+        found = self._first_of([self._now, *changes[:INSTANTS_MAX]])
+        late = changes[INSTANTS_MAX:]
+        return self._first_of_many(late) if found is None and late else found
+
+    def _first_of_many(self, instants: Sequence[float]) -> NearestLegalMatch | None:
+        """Return a match that is legal at one of many instants, the first one if rules only loosen.
+
+        What is legal at the last of them is looked for earlier, in halves; where nothing is, a
+        match between them may have been missed.
+        """
+        found = self._first_of(instants[-1:])
+        self._gave_up |= found is None
+        low, high = 0, len(instants) - 1
+        while found is not None and low < high:
+            middle = (low + high) // 2
+            earlier = self._first_of([instants[middle]])
+            if earlier is None:
+                low = middle + 1
+            else:
+                found, high = earlier, middle
+        return found
 
     def at_once(self) -> NearestLegalMatch | None:
         """Return a match with the ticket that is legal now; None if none is found."""
@@ -118,7 +139,7 @@ class ConditionProspects:
     def blockers(self) -> list[str]:
         """Return the conditions without any one of which there would be a match, now or later."""
         found = []
-        last = [*self._changes()][-1:] or [self._now]
+        last = self._changes()[-1:] or [self._now]
         for condition in self._stated:
             if isinstance(at_age(condition.test, 0.0), SizeTest):
                 continue
@@ -135,7 +156,7 @@ class ConditionProspects:
 
     def players_missing(self) -> int:
         """Return how many players are missing for the smallest match at any age."""
-        fewest = min([way.fewest for way in self._pool.search.ways], default=1)
+        fewest = min([way.fewest for way in self._pool.search.ways], default=self._form.k_min)
         return max(0, fewest - sum([ticket.size for ticket in self._tickets]))
 
     def shortages(self) -> list[Shortage]:
@@ -172,7 +193,7 @@ class ConditionProspects:
             for at in self._pool.conditions.starts_of(ticket.enqueued_at)
             if at > self._now
         }
-        return sorted(starts)[:INSTANTS_MAX]
+        return sorted(starts)
 
     def _match(self, pool: _Pool, at: float) -> TicketsByTeam | None:
         """Return a match with the ticket that is legal at an instant."""
