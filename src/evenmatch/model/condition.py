@@ -9,6 +9,7 @@ what a match is worth under all this.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Literal
 
 import msgspec
@@ -277,7 +278,7 @@ def waits_of(test: Test) -> tuple[float, ...]:
 def at_age(test: Test, age: float) -> Test:
     """Return a test as it stands at an age, without phases."""
     if isinstance(test, Phases):
-        begun = sum(1 for wait in test.waits if wait <= age)
+        begun = bisect_right(test.waits, age)
         return at_age(test.parts[max(begun, 1) - 1], age)
     if isinstance(test, NotOf):
         return NotOf(at_age(test.part, age))

@@ -1,5 +1,7 @@
 """Why a ticket waits in a queue that plays by a PlayFab queue."""
 
+import sys
+from types import FrameType
 from typing import Any
 
 from evenmatch.engine.engine import Engine
@@ -64,3 +66,24 @@ def test_players_missing_are_those_of_the_smallest_match_of_all_teams() -> None:
     part = part_of(text, {}, {}, {})
     assert (part.reason.code, part.changes) == ("seats", ("2 more players",))
     assert "The smallest match needs 2 more players." in part.summary
+
+
+def test_work_of_an_explanation_grows_with_the_number_of_steps_and_not_with_its_square() -> None:
+    calls = 0
+
+    def count(frame: FrameType, event: str, given: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    made: list[int] = []
+    for steps in (100, 400):
+        text = DUEL | {"Rules": [close(1, steps)]}
+        calls = 0
+        sys.setprofile(count)
+        try:
+            part = part_of(text, *[{"skill": 1e4 * number} for number in range(20)])
+        finally:
+            sys.setprofile(None)
+        assert part.later is None
+        made.append(calls)
+    assert made[1] < 6 * made[0]

@@ -88,7 +88,7 @@ class Conditions:
 
     def starts_of(self, begin: float) -> list[float]:
         """Return the instants at which pieces begin, for a match whose clock began at `begin`."""
-        return [begin if wait == 0.0 else round_up(begin + wait) for wait in self.waits]
+        return [_start_of(begin, wait) for wait in self.waits]
 
     def piece_of(self, begin: float, now: float) -> int | None:
         """Return the piece in which a match is whose clock began at `begin`; None if in none.
@@ -97,7 +97,7 @@ class Conditions:
         """
         if len(self.waits) == 1:
             return 0
-        piece = bisect_right(self.starts_of(begin), now) - 1
+        piece = bisect_right(self.waits, now, key=lambda wait: _start_of(begin, wait)) - 1
         is_last = piece + 1 == len(self.waits)
         return piece if is_last or now < begin + self.waits[piece + 1] else None
 
@@ -198,6 +198,11 @@ class Conditions:
                 if isinstance(leaf, SizeTest):
                     return leaf.least, leaf.most
         return None
+
+
+def _start_of(begin: float, wait: float) -> float:
+    """Return the instant at which an age is reached, on the time grid unless it is the first."""
+    return begin if wait == 0.0 else round_up(begin + wait)
 
 
 def attribute_tests(conditions: Iterable[Condition]) -> list[AttributeTest]:

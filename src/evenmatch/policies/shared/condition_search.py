@@ -83,7 +83,8 @@ class ConditionSearch:
         numbers = iter(range(len(self.ways)))
         self.numbers = [[next(numbers) for _ in piece] for piece in pieces]
         """By piece of the age, the ways to meet the conditions."""
-        self._alike = [_alike_teams(conditions, (way.least, way.most)) for way in self.ways]
+        named = _teams_named(conditions)
+        self._alike = [_alike_teams(named, (way.least, way.most)) for way in self.ways]
 
     @property
     def facts(self) -> TicketFacts:
@@ -367,10 +368,9 @@ def _ranges_of(order: Sequence[Ticket], facts: TicketFacts) -> list[Sequence[Spa
 
 
 def _alike_teams(
-    conditions: Conditions, sizes: tuple[tuple[int, ...], tuple[int, ...]]
+    named: Sequence[frozenset[int]], sizes: tuple[tuple[int, ...], tuple[int, ...]]
 ) -> list[int]:
     """Return of each team the first one that may change places with it in any match."""
-    named = [frozenset(each.teams) for each in _properties(conditions)]
     alike: list[int] = []
     for team in range(len(sizes[0])):
         key = (sizes[0][team], sizes[1][team], [team in each for each in named])
@@ -384,8 +384,9 @@ def _alike_teams(
     return alike
 
 
-def _properties(conditions: Conditions) -> list[TeamProperty]:
-    found: list[TeamProperty] = []
+def _teams_named(conditions: Conditions) -> list[frozenset[int]]:
+    """Return the sets of teams that conditions name, each once, however many ages there are."""
+    found: dict[frozenset[int], None] = {}
     for leaf in conditions.verdicts.leaves:
         measured: list[Measured] = [*getattr(leaf, "measured", ())]
         measured += [each for name in ("reference", "of") if (each := _measured(leaf, name))]
@@ -394,8 +395,8 @@ def _properties(conditions: Conditions) -> list[TeamProperty]:
             while isinstance(inner, FoldOf):
                 inner = inner.of
             if isinstance(inner, TeamProperty):
-                found.append(inner)
-    return found
+                found[frozenset(inner.teams)] = None
+    return [*found]
 
 
 def _measured(leaf: Test, name: str) -> Measured | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from evenmatch.criteria.condition.ages import Conditions, first_after
@@ -98,7 +99,7 @@ class ConditionProspects:
 
     def first(self) -> NearestLegalMatch | None:
         """Return the match with the ticket that is legal first; None if none is found."""
-        changes = self._changes()
+        changes = self._changes
         found = self._first_of([self._now, *changes[:INSTANTS_MAX]])
         late = changes[INSTANTS_MAX:]
         return self._first_of_many(late) if found is None and late else found
@@ -139,7 +140,7 @@ class ConditionProspects:
     def blockers(self) -> list[str]:
         """Return the conditions without any one of which there would be a match, now or later."""
         found = []
-        last = self._changes()[-1:] or [self._now]
+        last = self._changes[-1:] or [self._now]
         for condition in self._stated:
             if isinstance(at_age(condition.test, 0.0), SizeTest):
                 continue
@@ -185,6 +186,7 @@ class ConditionProspects:
                     found[team] = Shortage(team, least, waiting)
         return [each for each in found.values() if each.waiting < each.least]
 
+    @cached_property
     def _changes(self) -> list[float]:
         """Return the instants to come at which the age of somebody changes what is allowed."""
         starts = {
