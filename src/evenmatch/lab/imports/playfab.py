@@ -25,8 +25,9 @@ from evenmatch.lab.playfab_draws import drawn_by_queue
 from evenmatch.model.queue import Criterion
 from evenmatch.model.scenario import Distribution
 from evenmatch.rules.findings import child_path
+from evenmatch.rules.flexmatch.compile import CRITERIA_MAX, RULES_MAX
 from evenmatch.rules.json_text import Json
-from evenmatch.rules.playfab.compile import attribute_in, clock_of, criterion_of
+from evenmatch.rules.playfab.compile import attribute_in, clock_of, criteria_of, criterion_of
 from evenmatch.rules.playfab.queue import (
     MatchTotalRule,
     PlayFabQueue,
@@ -112,8 +113,13 @@ class _QueueImport:
             rule.path: kind_rule(queue, rule, options.wait_max) for rule in queue.rules
         }
         taken = {each.taken for each in self._kinds.values()} | {format_taken(queue)[0]}
-        is_same = taken == {"exactly"}
+        count = len([each for each in self._kinds.values() if each.table is not None])
+        if options.target == "kinds" and count > RULES_MAX:
+            message = f"becomes {count} rules of our own, and a queue has at most {RULES_MAX}"
+            raise ConfigError(f"{queue.path} {message}; give --target rules_file")
+        is_same = taken == {"exactly"} and count <= RULES_MAX
         self.has_kinds = options.target == "kinds" or (options.target == "auto" and is_same)
+        self._criteria = {path: each for path, (each, _) in criteria_of(queue).items()}
 
     # The configuration
 
@@ -130,17 +136,13 @@ class _QueueImport:
             values["accept"] = {"seconds": options.accept}
         lines = [*table_text("[[queue]]", values)]
         if self.has_kinds:
-            for criterion in self._criteria():
+            for criterion in self._criteria.values():
                 lines += ["", *table_text("[[queue.criteria]]", _criterion_table(criterion))]
             for rule in queue.rules:
                 table = self._kinds[rule.path].table
                 if table is not None:
                     lines += ["", f"# {rule.name}", *table_text("[[queue.rules]]", table)]
         return "\n".join(lines) + "\n"
-
-    def _criteria(self) -> list[Criterion]:
-        found = [criterion_of(self._queue, rule) for rule in self._queue.rules]
-        return [each[0] for each in found if each is not None]
 
     # The report
 
@@ -218,8 +220,7 @@ class _QueueImport:
         note = ""
         if key == "SecondsUntilOptional":
             words = f"not enforced from {rule.optional_after:g} s on"
-            has_criterion = criterion_of(self._queue, rule) is not None
-            own = "its criterion does" if has_criterion else "nothing does"
+            own = "its criterion does" if rule.path in self._criteria else "nothing does"
             note = f"PlayFab then still prefers tickets that satisfy it; here {own}"
             return self._line(path, taken, words if raw is not None else "always enforced", note)
         if key in ("AttributeNotSpecifiedBehavior", "DefaultAttributeValue"):
@@ -236,15 +237,17 @@ class _QueueImport:
         return self._line(path, "not at all", note="no key of such a rule; it is ignored")
 
     def _of_weight(self, rule: PlayFabRule, path: str) -> ImportLine:
-        found = criterion_of(self._queue, rule)
+        found = self._criteria.get(rule.path)
         if found is not None:
-            words = f"criterion {_keys_text(_criterion_table(found[0]))}"
+            words = f"criterion {_keys_text(_criterion_table(found))}"
             note = "PlayFab tries candidates in this order; here it says how good a match is"
             return self._line(path, "approximately", words, note)
         attribute = attribute_in(rule)
         if not rule.weight:
             return self._line(path, "exactly", "no criterion")
-        if isinstance(rule, MatchTotalRule):
+        if criterion_of(self._queue, rule) is not None:
+            note = f"a queue has at most {CRITERIA_MAX} criteria: those of the largest weights"
+        elif isinstance(rule, MatchTotalRule):
             note = "a total has no order of candidates that a criterion could say"
         elif attribute is not None and attribute.missing == "any":
             note = "a criterion compares all players, and some may lack this; give them a value"

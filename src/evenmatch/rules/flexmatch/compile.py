@@ -58,6 +58,8 @@ from evenmatch.rules.flexmatch.statements import RuleName, Statement
 
 RULES_MAX = 16
 """Most rules of a queue; the remaining rules of a rule set are joined to the last of them."""
+CRITERIA_MAX = 16
+"""Most criteria of a queue; what would be more of them says nothing of how good a match is."""
 GAP_COMPARED = 100.0
 """The gap of a number that costs half of the most that one criterion may cost."""
 SORTED = ("number", "string_number_map")
@@ -338,7 +340,7 @@ def _value_at(expansions: Sequence[Expansion], field: str, wait: float, start: o
 
 
 def _criteria(rule_set: RuleSet, form: Format) -> list[tuple[Criterion, str]]:
-    """Return the criteria, each with the part of the rule set that it comes from."""
+    """Return the criteria, as many as a queue may have, each with the part that it comes from."""
     declared = {each.name: each for each in rule_set.attributes}
     teams = len(form.players)
     found = _by_sort_rules(rule_set, declared, form)
@@ -359,7 +361,7 @@ def _criteria(rule_set: RuleSet, form: Format) -> list[tuple[Criterion, str]]:
     if any(isinstance(rule, LatencyRule) for rule in rule_set.rules) and not found:
         region = Criterion(kind_with(Form.PLACES), LATENCY, pairs="region")
         found.append((region, "latency rules: the region that all play in"))
-    return found
+    return found[:CRITERIA_MAX]
 
 
 def _by_sort_rules(
@@ -371,7 +373,7 @@ def _by_sort_rules(
         for rule in reversed(rule_set.rules)
         if isinstance(rule, SortRule) and declared[rule.attribute].type in SORTED
     }
-    ordered = [*rules.values()][::-1]
+    ordered = [*rules.values()][::-1][:CRITERIA_MAX]
     shares = [2.0**-place for place in range(len(ordered))]
     found = []
     for rule, share in zip(ordered, shares, strict=True):

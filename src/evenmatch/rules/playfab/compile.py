@@ -38,7 +38,7 @@ from evenmatch.model.condition import (
 from evenmatch.model.fields import LARGEST
 from evenmatch.model.queue import Criterion, Format, Rule, Scale
 from evenmatch.model.ticket import LATENCY
-from evenmatch.rules.flexmatch.compile import RULES_MAX, CompiledRuleSet
+from evenmatch.rules.flexmatch.compile import CRITERIA_MAX, RULES_MAX, CompiledRuleSet
 from evenmatch.rules.playfab.queue import (
     DifferenceRule,
     MatchTotalRule,
@@ -70,7 +70,7 @@ KINDS: dict[type, ValueKind] = {
 
 def compile_queue(queue: PlayFabQueue) -> CompiledRuleSet:
     """Return the format, the conditions and the criteria of a queue."""
-    criteria = [each for rule in queue.rules if (each := criterion_of(queue, rule)) is not None]
+    criteria = [*criteria_of(queue).values()]
     return CompiledRuleSet(
         format=format_of(queue),
         criteria=tuple([criterion for criterion, _ in criteria]),
@@ -301,6 +301,21 @@ def _property(
 
 
 # Criteria
+
+
+def criteria_of(queue: PlayFabQueue) -> dict[str, tuple[Criterion, str]]:
+    """Return the criteria of a queue, each by the path of its rule, and with its source.
+
+    Of more than a queue may have, those of the largest weights.
+    """
+    found = {
+        rule.path: each for rule in queue.rules if (each := criterion_of(queue, rule)) is not None
+    }
+    if len(found) > CRITERIA_MAX:
+        heaviest = sorted(queue.rules, key=lambda rule: -(rule.weight or 0.0))
+        kept = [rule.path for rule in heaviest if rule.path in found][:CRITERIA_MAX]
+        found = {path: each for path, each in found.items() if path in kept}
+    return found
 
 
 def criterion_of(queue: PlayFabQueue, rule: PlayFabRule) -> tuple[Criterion, str] | None:

@@ -13,6 +13,7 @@ from evenmatch.lab.imports.flexmatch import import_rule_set
 from evenmatch.lab.imports.report import ImportOptions
 from evenmatch.lab.simulate import simulate
 from evenmatch.rules.flexmatch.reader import load_rule_set
+from tests.flexmatch_kit import text_of
 from tests.shared import ROOT
 
 SETS = sorted((ROOT / "tests" / "data" / "flexmatch").glob("*.json"))
@@ -269,3 +270,20 @@ def test_configuration_that_aws_would_not_have_is_refused(
         import_rule_set(encoded(RULES), NONE, raw, source="own.json")
     assert str(error.value).startswith("own.json: $.")
     assert sentence in str(error.value)
+
+
+def test_of_more_sort_rules_than_a_queue_has_criteria_the_first_count(tmp_path: Path) -> None:
+    names = [f"x{number}" for number in range(17)]
+    sorts = [
+        {"name": name, "type": "distanceSort", "sortDirection": "ascending", "sortAttribute": name}
+        for name in names
+    ]
+    text = text_of(
+        playerAttributes=[{"name": name, "type": "number"} for name in names], rules=sorts
+    )
+    found = import_rule_set(text.encode(), ImportOptions(wait_max=60.0), name="main")
+    (tmp_path / "main.rules.json").write_text(found.files["main.rules.json"])
+    (queue,) = parse_scenario(found.toml, tmp_path).queues
+    assert [each.attribute for each in queue.criteria] == names[:16]
+    (lost,) = [each.path for each in found.lines if each.taken == "not at all" and each.line]
+    assert lost == "$.rules[16]"

@@ -237,6 +237,40 @@ def test_weight_becomes_a_criterion_where_all_players_can_be_compared(
         assert lines["$.Rules[0].Weight"] == ("approximately" if is_there else "not at all")
 
 
+def skills(weights: range, **keys: Any) -> Json:
+    """Return a duel of single players with a rule on a number of its own for each weight."""
+    rules = [
+        {"Type": "DifferenceRule", "Attribute": {"Path": f"x{n}"}, "Difference": 5, "Weight": n}
+        for n in weights
+    ]
+    return duel(*rules, MaxTicketSize=1, **keys)
+
+
+def test_of_more_weights_than_a_queue_has_criteria_the_largest_count(tmp_path: Path) -> None:
+    raw = skills(range(1, 21))
+    queue = load_rules(msgspec.json.encode(raw)).queue(Queue("main"))
+    assert [each.weight for each in queue.criteria] == list(range(5, 21))
+    found = imported(raw, wait_max=60.0)
+    for name, text in found.files.items():
+        (tmp_path / name).write_text(text)
+    (played,) = parse_scenario(found.toml, tmp_path).queues
+    assert (played.criteria, played.rules) == (queue.criteria, queue.rules)
+    notes = {each.path: each.note for each in found.lines if each.taken == "not at all"}
+    assert notes["$.Rules[3].Weight"].startswith("a queue has at most 16 criteria")
+    assert "$.Rules[4].Weight" not in notes
+
+
+def test_more_rules_than_a_queue_has_of_our_own_are_kept_in_a_file() -> None:
+    raw = skills(range(17))
+    for rule in raw["Rules"]:
+        del rule["Weight"]
+    assert 'rules_file = "duel.rules.json"' in imported(raw).toml
+    with pytest.raises(ConfigError, match=r"becomes 17 rules of our own.* --target rules_file"):
+        imported(raw, target="kinds")
+    del raw["Rules"][0]
+    assert "rules_file" not in imported(raw).toml
+
+
 def test_latency_without_a_real_limit_may_have_a_weight() -> None:
     rule = {"Type": "RegionSelectionRule", "Path": "L", "MaxLatency": 2**31 - 1, "Weight": 1}
     raw = duel(rule)
