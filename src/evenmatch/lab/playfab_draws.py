@@ -7,8 +7,9 @@ reach beyond their limit.
 
 from __future__ import annotations
 
+from evenmatch.lab.drawn_bounds import DEVIATION_MAX, LATENCY_MS_MAX, spread_around
 from evenmatch.model.fields import Fact
-from evenmatch.model.scenario import Choice, Distribution, Normal, Uniform
+from evenmatch.model.scenario import Choice, Distribution, Uniform
 from evenmatch.model.ticket import LATENCY
 from evenmatch.rules.playfab.compile import attribute_in
 from evenmatch.rules.playfab.queue import (
@@ -36,7 +37,7 @@ def drawn_by_queue(queue: PlayFabQueue) -> dict[str, Distribution]:
     drawn: dict[str, Distribution] = {}
     for rule in queue.rules:
         if isinstance(rule, RegionSelectionRule):
-            most = 1.5 * (values_at(rule, 0.0) or (100.0,))[0]
+            most = min(1.5 * (values_at(rule, 0.0) or (100.0,))[0], LATENCY_MS_MAX)
             for place in LOCATIONS:
                 drawn[f"{LATENCY}.{place}"] = Uniform(min=10.0, max=max(20.0, most))
         elif (attribute := attribute_in(rule)) is not None:
@@ -57,9 +58,10 @@ def _drawn(
     if isinstance(rule, MatchTotalRule):
         return _part(queue, rule)
     assert isinstance(rule, DifferenceRule | TeamDifferenceRule)
-    deviation = SPREAD * max((values_at(rule, 0.0) or (1.0,))[0], 1e-3)
+    widest = SPREAD * max((values_at(rule, 0.0) or (1.0,))[0], 1e-3)
+    deviation = min(widest, DEVIATION_MAX)
     mean = default if isinstance(default, float) and default >= 0.0 else 3.0 * deviation
-    return Normal(mean=mean, deviation=deviation, min=0.0)
+    return spread_around(mean, deviation)
 
 
 def _part(queue: PlayFabQueue, rule: MatchTotalRule) -> Distribution:

@@ -14,8 +14,9 @@ import msgspec
 
 from evenmatch.config.files import bytes_of
 from evenmatch.errors import ConfigError
+from evenmatch.lab.drawn_bounds import DEVIATION_MAX, LATENCY_MS_MAX, spread_around
 from evenmatch.lab.playfab_draws import drawn_by_queue
-from evenmatch.model.fields import Fact
+from evenmatch.model.fields import LARGEST, Fact
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Arrivals, Choice, Distribution, Normal, Scenario, Uniform
 from evenmatch.model.ticket import LATENCY
@@ -111,6 +112,7 @@ def drawn_by(rule_set: RuleSet) -> dict[str, Distribution]:
     limits = [r.latency_ms_max for r in rule_set.rules if isinstance(r, LatencyRule)]
     if limits:
         most = 1.5 * min([each for each in limits if each is not None], default=100.0)
+        most = min(most, LATENCY_MS_MAX)
         for place in LOCATIONS:
             drawn[f"{LATENCY}.{place}"] = Uniform(min=10.0, max=max(20.0, most))
     return drawn
@@ -119,7 +121,8 @@ def drawn_by(rule_set: RuleSet) -> dict[str, Distribution]:
 def _drawn(attribute: PlayerAttribute, rule_set: RuleSet) -> Distribution:
     fixed = _fixed_values(attribute, rule_set)
     if attribute.type == "number":
-        return _number(attribute, rule_set, [each for each in fixed if isinstance(each, float)])
+        numbers = [each for each in fixed if isinstance(each, float) and abs(each) <= LARGEST]
+        return _number(attribute, rule_set, numbers)
     words = [each for each in fixed if isinstance(each, str)]
     if _names_players(attribute.name, rule_set):
         return Choice(values=((),))  # the ids of future players are unknown
@@ -146,9 +149,9 @@ def _number(attribute: PlayerAttribute, rule_set: RuleSet, fixed: list[float]) -
     ]
     if not distances and _is_shared(attribute.name, rule_set):
         return Choice(values=tuple([float(rank) for rank in range(1, int(RANKS) + 1)]))
-    deviation = SPREAD * max(distances, default=RANKS)
+    deviation = min(SPREAD * max(distances, default=RANKS), DEVIATION_MAX)
     mean = max(default or 0.0, 3.0 * deviation)
-    return Normal(mean=mean, deviation=max(deviation, 1e-3), min=0.0)
+    return spread_around(mean, max(deviation, 1e-3))
 
 
 def _is_shared(name: str, rule_set: RuleSet) -> bool:

@@ -175,13 +175,14 @@ def _table(
             notes.append(f"one element in common is enough, not {values[0]:g}")
         return {"kind": SETS, "attribute": name} | _lift(rule), notes
     if isinstance(rule, TeamDifferenceRule):
-        table = {"kind": TEAMS, "attribute": name, "measure": "mean", "limit": values[0]}
+        table = {"kind": TEAMS, "attribute": name, "measure": "mean"}
+        table["limit"] = min(values[0], LIFTED)
         return table | _steps(rule, LIFTED), _rounded(queue, rule)
     assert isinstance(rule, DifferenceRule)
     notes += _rounded(queue, rule)
     if not is_solo(queue):
         notes.append("each player of a party counts by themselves, not the party's merged value")
-    table = {"kind": WIDEST, "attribute": name, "limit": values[0]}
+    table = {"kind": WIDEST, "attribute": name, "limit": min(values[0], LIFTED)}
     return table | _steps(rule, LIFTED), notes
 
 

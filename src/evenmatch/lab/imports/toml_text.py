@@ -85,8 +85,8 @@ def _drawn(each: Distribution) -> dict[str, Any]:
     if isinstance(each, Uniform):
         return {"distribution": "uniform", "min": each.min, "max": each.max}
     if isinstance(each, Normal):
-        least = {} if each.min is None else {"min": each.min}
-        return {"distribution": "normal", "mean": each.mean, "deviation": each.deviation} | least
+        bounds = {key: bound for key in ("min", "max") if (bound := getattr(each, key)) is not None}
+        return {"distribution": "normal", "mean": each.mean, "deviation": each.deviation} | bounds
     assert isinstance(each, Choice)
     probs = {"probs": each.probs} if each.probs else {}
     return {"distribution": "choice", "values": each.values} | probs

@@ -98,7 +98,7 @@ class _StatementParser:
         if not self._is(")"):
             raise WrongStatement(f"must have a closing bracket before {self._rest()}")
         self._at += 1
-        while self._is(" "):
+        while self._text[self._at : self._at + 1].isspace():
             self._at += 1
         if operator == "not" and len(parts) != 1:
             raise WrongStatement(

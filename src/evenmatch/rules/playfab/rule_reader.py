@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 from evenmatch.model.condition import ValueKind
-from evenmatch.model.fields import ATTRIBUTE_NAME_MAX
+from evenmatch.model.fields import ATTRIBUTE_NAME_MAX, LARGEST
 from evenmatch.model.ticket_names import RESERVED
 from evenmatch.rules.fields import Fields
 from evenmatch.rules.findings import excerpt
@@ -339,6 +339,14 @@ def _plain(source: str) -> str:
     return source.strip().lower()
 
 
+def _number_default(rule: Fields, key: str) -> float | None:
+    number = rule.number(key)
+    if number is not None and abs(number) > LARGEST:
+        allowed = "must be a number from -1e15 to 1e15"
+        rule.findings.error(rule.at(key), f"{allowed}, got {excerpt(rule.raw(key))}")
+    return number
+
+
 def _text_default(rule: Fields, key: str) -> str | None:
     return rule.text(key) if rule.has(key) else None
 
@@ -350,7 +358,7 @@ def _list_default(rule: Fields, key: str) -> tuple[str, ...] | None:
 
 
 DEFAULTS: dict[ValueKind, Callable[[Fields, str], Any]] = {
-    "number": Fields.number,
+    "number": _number_default,
     "string": _text_default,
     "string_list": _list_default,
 }

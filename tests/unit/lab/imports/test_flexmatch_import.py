@@ -11,6 +11,7 @@ from evenmatch.config.files import parse_scenario
 from evenmatch.errors import ConfigError
 from evenmatch.lab.imports.flexmatch import import_rule_set
 from evenmatch.lab.imports.report import ImportOptions
+from evenmatch.lab.rule_set_scenario import scenario_of_rules
 from evenmatch.lab.simulate import simulate
 from evenmatch.rules.flexmatch.reader import load_rule_set
 from tests.flexmatch_kit import text_of
@@ -287,3 +288,37 @@ def test_of_more_sort_rules_than_a_queue_has_criteria_the_first_count(tmp_path: 
     assert [each.attribute for each in queue.criteria] == names[:16]
     (lost,) = [each.path for each in found.lines if each.taken == "not at all" and each.line]
     assert lost == "$.rules[16]"
+
+
+NUMBER = {"name": "x", "type": "number"}
+NEAR = {"name": "near", "type": "batchDistance", "batchAttribute": "x", "maxDistance": 5}
+
+
+@pytest.mark.parametrize(
+    ("attribute", "rule"),
+    [
+        (NUMBER, NEAR | {"maxDistance": 1e15}),
+        (NUMBER, NEAR | {"maxDistance": 1e300}),
+        (NUMBER | {"default": 1e15}, NEAR),
+        (
+            NUMBER,
+            {
+                "name": "same",
+                "type": "comparison",
+                "operation": "!=",
+                "measurements": ["flatten(teams[*].players.attributes[x])"],
+                "referenceValue": 1e16,
+            },
+        ),
+        (NUMBER, {"name": "near", "type": "latency", "maxLatency": 1e300}),
+    ],
+)
+def test_numbers_are_drawn_that_a_ticket_may_have(
+    attribute: dict[str, Any], rule: dict[str, Any], tmp_path: Path
+) -> None:
+    text = text_of(playerAttributes=[attribute], rules=[rule])
+    path = tmp_path / "main.rules.json"
+    path.write_text(text)
+    found = import_rule_set(text.encode(), ImportOptions(wait_max=60.0), beside=str(path))
+    for scenario in (parse_scenario(found.toml, tmp_path), scenario_of_rules(path).scenario):
+        assert simulate(scenario).summary["tickets"] > 0

@@ -282,6 +282,39 @@ def test_latency_without_a_real_limit_may_have_a_weight() -> None:
     assert parse_scenario(imported(raw, target="kinds").toml).queues[0].criteria == (criterion,)
 
 
+@pytest.mark.parametrize("target", ["kinds", "rules_file"])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"Type": "DifferenceRule", "Attribute": ATTRIBUTE, "Difference": 1e15},
+        {
+            "Type": "DifferenceRule",
+            "Attribute": ATTRIBUTE,
+            "Difference": 5,
+            "Expansion": {"DifferenceOverrides": [1e300], "SecondsBetweenExpansions": 5},
+        },
+        {
+            "Type": "DifferenceRule",
+            "Attribute": ATTRIBUTE,
+            "Difference": 5,
+            "DefaultAttributeValue": 1e15,
+        },
+        {"Type": "RegionSelectionRule", "Path": "L", "MaxLatency": 1e15},
+    ],
+)
+def test_numbers_are_drawn_that_a_ticket_may_have(rule: Json, target: str, tmp_path: Path) -> None:
+    found = imported(duel(rule), target=target, wait_max=60.0)
+    for name, text in found.files.items():
+        (tmp_path / name).write_text(text)
+    assert simulate(parse_scenario(found.toml, tmp_path)).summary["tickets"] == 200
+
+
+def test_default_that_no_ticket_could_have_is_refused() -> None:
+    rule = {"Type": "DifferenceRule", "Attribute": ATTRIBUTE, "Difference": 5}
+    with pytest.raises(ConfigError, match=r"DefaultAttributeValue .* from -1e15 to 1e15"):
+        imported(duel(rule | {"DefaultAttributeValue": 1e16}))
+
+
 def test_errors_are_listed() -> None:
     with pytest.raises(ConfigError, match=r"\$\.MaxMatchSize .line 1. is missing"):
         imported({"Name": "q", "MinMatchSize": 2})

@@ -28,6 +28,11 @@ def test_statement_is_a_tree() -> None:
     assert parse_statement(render_statement(statement))[0] == statement
 
 
+def test_blanks_and_line_breaks_stand_anywhere() -> None:
+    plain = parse_statement("or(and(A, B), not(C))")[0]
+    assert parse_statement("or(\n\tand(A, B)\n, not( C\r\n) ) \n")[0] == plain
+
+
 def test_single_rule_is_a_statement() -> None:
     assert parse_statement(" A ")[0] == RuleName("A")
 
