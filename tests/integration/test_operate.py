@@ -127,6 +127,31 @@ def test_draining_server_takes_no_tickets_and_hands_over_to_the_one_that_waits(
             second.stdout.close()
 
 
+def test_signals_that_come_before_a_server_listens_wait_for_it(tmp_path: Path) -> None:
+    with running(tmp_path) as server:
+        server.create("ada")
+        config = tmp_path / "config.toml"
+        command = [sys.executable, "-m", "evenmatch.cli.main", "serve", str(config), "--wait"]
+        command += ["--data", str(tmp_path / "data"), "--port", str(server.port)]
+        with server.log.open("a", encoding="utf-8") as errors:
+            second = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+        assert second.stdout is not None
+        try:
+            wait_until(lambda: bool(logged(server, "waiting_for_the_other_server")))
+            config.write_text(WIDER)
+            second.send_signal(signal.SIGHUP)
+            second.send_signal(signal.SIGUSR1)
+            assert server.stop() == 0
+            assert second.stdout.readline(), "the second server listens"
+            wait_until(lambda: bool(logged(server, "configuration_reloaded")))
+            wait_until(lambda: server.call("GET", "/readyz").body["status"] == "draining")
+            assert "limit=300" in server.call("GET", "/v1/queues").body[0]["policy"]
+        finally:
+            second.kill()
+            second.wait(15.0)
+            second.stdout.close()
+
+
 def test_log_says_why_and_when_a_server_stopped(tmp_path: Path) -> None:
     with running(tmp_path) as server:
         assert server.stop() == 0

@@ -14,6 +14,7 @@ from cyclopts import Parameter
 from evenmatch.cli.options import Whole
 from evenmatch.errors import ConfigError, JournalError, JournalUnavailable, NotSupported
 from evenmatch.journals.opening import check_address, is_shared
+from evenmatch.server.runtime.held_signals import signals_held
 
 if TYPE_CHECKING:
     from evenmatch.server.runtime.games import Game
@@ -94,6 +95,7 @@ class ClusterArguments(NamedTuple):
 ALONE = ClusterArguments()
 
 
+@signals_held()
 def serve(
     config: Path | None = None,
     *,
@@ -160,9 +162,9 @@ def serve(
     place = server_process.ListenOptions(
         host, port, folder, wait, tls_cert, tls_key, health_port, journal, cluster.options()
     )
+    options = _Options(drop_queues, config_from, without_keys, journal, wait, cluster)
     # What has to be compiled is compiled by other processes, while this one says so.
     with defer(load_kept=True):
-        options = _Options(drop_queues, config_from, without_keys, journal, wait, cluster)
         _run(_games(config, folder, options), place)
 
 

@@ -37,6 +37,7 @@ from evenmatch.server.http.timeouts import DirectGate, FrameTaker, http_protocol
 from evenmatch.server.runtime.certificate import Certificate
 from evenmatch.server.runtime.games import Game, Games
 from evenmatch.server.runtime.health import health_at
+from evenmatch.server.runtime.held_signals import release_signals
 from evenmatch.server.runtime.kernel_compilation import (
     KernelCompilation,
     compile_first,
@@ -405,6 +406,7 @@ class _Server(uvicorn.Server):
         with suppress(NotImplementedError, AttributeError):
             loop.add_signal_handler(signal.SIGHUP, self._begin, self.games.reload)
             loop.add_signal_handler(signal.SIGUSR1, self.games.drain)
+        release_signals()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop; a second SIGINT cuts what is still open."""
