@@ -1,14 +1,17 @@
 """Waiting for a lease, keeping it, and losing it."""
 
 import asyncio
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+import structlog
 
 from evenmatch.errors import ConfigError, JournalError, JournalUnavailable, StaleOwner
 from evenmatch.journals.base import StoredSnapshot
+from evenmatch.journals.leases import LeaseWatch
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Cancel, Enqueue
 from evenmatch.model.queue import Queue
@@ -19,6 +22,7 @@ from evenmatch.server.runtime.lease_keeping import (
     LEASE_OVER,
     LEASE_SECONDS,
     LEASE_SPARE,
+    RELEASED,
     WAS_AWAY,
     Claim,
     LeaseKeeper,
@@ -27,6 +31,7 @@ from evenmatch.server.runtime.lease_keeping import (
 )
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.runtime import Runtime
+from tests.waiting import GIVE_UP
 
 
 class Wall:
@@ -71,6 +76,30 @@ def test_newcomer_waits_until_the_lease_is_over(monkeypatch: pytest.MonkeyPatch)
         await waiting
 
     asyncio.run(main())
+
+
+def test_newcomer_takes_what_was_given_back_at_once_and_tells_of_no_other_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = io.StringIO()
+    monkeypatch.setattr(lease_keeping.log, "_logger", structlog.PrintLogger(told))
+    monkeypatch.setattr(lease_keeping, "ASK_EVERY", 3600.0)
+    watch, now = LeaseWatch(lambda: now[0]), [0.0]
+
+    class Shared(MemoryJournal):
+        async def lease(self, shard: str, owner: str, ttl: float) -> int:
+            try:
+                watch.check_over(shard, ("one", 1, 7), RELEASED, owner)
+            finally:
+                now[0] += 1.0
+            return await super().lease(shard, owner, ttl)
+
+    async def main() -> None:
+        async with asyncio.timeout(GIVE_UP):
+            await wait_for_lease(Shared(wall=Wall()), Claim("s0", "two"), forever=False)
+
+    asyncio.run(main())
+    assert told.getvalue() == ""
 
 
 def test_newcomer_gives_up_where_the_owner_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,6 +114,10 @@ async def wait_for_lease(journal: Journal, claim: Claim, *, forever: bool) -> No
         except StaleOwner as error:
             if not forever and loop.time() >= until:
                 raise
+            if 0.0 < error.length <= RELEASED:
+                # Its last owner has given it back, and holds nothing up.
+                await asyncio.sleep(error.left)
+                continue
             if not is_told:
                 log.info("waiting_for_lease", shard=claim.shard, reason=str(error))
             is_told = True
