@@ -14,7 +14,7 @@ from evenmatch.journals import postgres
 from evenmatch.journals.base import Segment
 from evenmatch.journals.batches import make_batch
 from evenmatch.journals.postgres import PostgresJournal, Statements
-from evenmatch.journals.postgres_link import LOCK
+from evenmatch.journals.postgres_link import LOCK, PostgresLink
 from evenmatch.journals.postgres_store import PostgresStore
 from evenmatch.testing.journals import sample_records
 from tests.extent import kills, more
@@ -215,6 +215,32 @@ def test_a_server_that_forces_nothing_to_the_disk_is_refused(
         await journal.close()
 
     asyncio.run(main())
+
+
+def test_settings_of_a_session_are_made_in_it_since_poolers_refuse_them_at_its_start(
+    postgres_server: PostgresServer, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect, asked = asyncpg.connect, set[str]()
+
+    async def noted(*given: Any, server_settings: dict[str, str], **more: Any) -> Any:
+        asked.update(server_settings)
+        return await connect(*given, server_settings=server_settings, **more)
+
+    monkeypatch.setattr(asyncpg, "connect", noted)
+
+    async def main() -> None:
+        journal = PostgresJournal(postgres_server.url, schema=schema, timeout=2.0)
+        await journal.lease("main", "one", 60.0)
+        waits = await journal._writer.run(lambda each: each.fetchval("SHOW lock_timeout"))
+        await journal.close()
+        reader = PostgresLink(postgres_server.url, schema, 2.0, is_read_only=True)
+        reads = await reader.run(lambda each: each.fetchval("SHOW default_transaction_read_only"))
+        await reader.close()
+        assert (waits, reads) == ("2s", "on")
+
+    asyncio.run(main())
+    # Of all that PostgreSQL knows, PgBouncer passes this one on without a setting of its own.
+    assert asked == {"application_name"}
 
 
 def test_no_server_is_reported_within_the_timeout(schema: str) -> None:

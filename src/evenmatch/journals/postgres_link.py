@@ -189,12 +189,8 @@ class PostgresLink:
         connection = await asyncpg.connect(
             url,
             timeout=self._timeout,
-            # Who waits for a lock longer than its caller would only stand in the way.
-            server_settings={
-                "application_name": "evenmatch",
-                "lock_timeout": str(max(1, round(self._timeout * 1e3))),
-                **({"default_transaction_read_only": "on"} if self._is_read_only else {}),
-            },
+            # A pooler passes no other setting on from here.
+            server_settings={"application_name": "evenmatch"},
             **asked,
         )
         try:
@@ -207,7 +203,10 @@ class PostgresLink:
 
     async def _prepare(self, connection: Connection) -> None:
         """Refuse a server that forgets, and make the tables if they are missing."""
+        # Who waits for a lock longer than its caller would only stand in the way.
+        await connection.execute(f"SET lock_timeout = {max(1, round(self._timeout * 1e3))}")
         if self._is_read_only:
+            await connection.execute("SET default_transaction_read_only = on")
             if not await self._has_tables(connection):
                 raise ConfigError(
                     f"PostgreSQL at {self._place} holds no journal in schema {self._schema}: check "
