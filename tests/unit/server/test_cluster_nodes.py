@@ -36,6 +36,7 @@ from evenmatch.server.cluster.node import Node
 from evenmatch.server.cluster.node_metrics import NodeMetrics
 from evenmatch.server.cluster.peer_calls import (
     FINISH_PATH,
+    GREETED,
     NODE_PATHS,
     OTHER_CLUSTER,
     PREPARE_PATH,
@@ -887,6 +888,48 @@ def test_node_whose_key_differs_is_not_ready_and_asks_for_no_shard(
     with_node(scene, journal=journal)
     assert told.getvalue().count("node_refused") == 1
     assert told.getvalue().count("node_greeted") == 1
+
+
+@pytest.mark.parametrize(("where", "keeps"), [("greeted", False), ("", True)])
+def test_node_that_no_other_greets_gives_its_shards_up_to_those_that_greet_each_other(
+    monkeypatch: pytest.MonkeyPatch, where: str, *, keeps: bool
+) -> None:
+    monkeypatch.setattr("evenmatch.server.cluster.greetings.ALIVE_SECONDS", 0.05)
+    other, answers = "b/1@127.0.0.1:2", list[PeerAnswer | None]([None])
+    greeted_by(monkeypatch, lambda: answers[-1])
+
+    async def scene(running: Node) -> None:
+        (seat,), greetings = running._seats.values(), running._greetings
+        await until(lambda: seat.present is not None, "the lease")
+        answers.append(PeerAnswer(503, encode(Problem(OTHER_CLUSTER, "another clock", where))))
+        # It knows the other one as the owner of another shard.
+        monkeypatch.setattr(greetings, "greet", lambda held: greetings.hello(other, held))
+        await until(lambda: greetings.is_estranged, "the refusal")
+        if keeps:
+            await asyncio.sleep(0.2)
+            assert seat.present is not None, "nobody can say which of two is right"
+            assert running._unready is None
+            return
+        await until(lambda: seat.present is None, "the end of its shard")
+        assert (await asked(running, "/readyz")).status == 503
+        answers.append(PeerAnswer(200, encode(status_of("b"))))
+        await until(lambda: seat.present is not None, "the lease, after a greeting")
+
+    with_node(scene)
+
+
+def test_owner_that_refuses_a_node_says_whether_others_greet_it() -> None:
+    stranger = NodeIdentity("b", "127.0.0.1:2", b"another secret of a cluster", "00")
+
+    async def scene(running: Node) -> None:
+        (seat,) = running._seats.values()
+        await until(lambda: seat.present is not None, "the lease")
+        signed = stranger.sign("0", stranger.owner, purpose="nodes")
+        assert (await asked(running, STATUS_PATH, signed=signed)).value()["where"] == ""
+        running._members.hear("c/1@127.0.0.1:3", 0)
+        assert (await asked(running, STATUS_PATH, signed=signed)).value()["where"] == GREETED
+
+    with_node(scene)
 
 
 def test_node_that_was_refused_takes_part_once_its_refuser_is_gone(

@@ -18,9 +18,10 @@ import msgspec
 
 import evenmatch
 from evenmatch.server.cluster.identity import NodeIdentity, address_of, has_form_of_note, name_of
-from evenmatch.server.cluster.members import Members
+from evenmatch.server.cluster.members import ALIVE_SECONDS, Members
 from evenmatch.server.cluster.own_address import OwnAddress
 from evenmatch.server.cluster.peer_calls import (
+    GREETED,
     OTHER_CLUSTER,
     KeptConnections,
     NodeStatus,
@@ -73,6 +74,8 @@ class Greetings:
         self._seats = seats
         self._estranged_seconds = ESTRANGED_LEASES * lease_seconds
         self._refused_at: float | None = None
+        self._refused_since = 0.0
+        self._outnumbered_by = ""
         self._told_at = -TELL_AGAIN_SECONDS
         # Nodes of another CONFIG that the log has named, with it: their number is that of members.
         self._unlike: dict[str, str] = {}
@@ -89,6 +92,15 @@ class Greetings:
         since = asyncio.get_running_loop().time() - self._estranged_seconds
         return self._refused_at is not None and self._refused_at >= since
 
+    @property
+    def outnumbered_by(self) -> str:
+        """Return the owner that this node gives its shards to, "" if it keeps them.
+
+        It refuses this node, which nobody greets, while others greet it. Of two nodes that refuse
+        each other, nobody can say whose clock is right: both keep what they have.
+        """
+        return self._outnumbered_by if self.is_estranged and not self.members.alive else ""
+
     def obstacle(self, shards_held: int) -> str:
         """Return why this node must keep away from all shards, "" if nothing is in its way.
 
@@ -97,7 +109,8 @@ class Greetings:
         """
         if self.address.taken_by:
             return TAKEN
-        return ESTRANGED if self.is_estranged and not shards_held else ""
+        must_yield = bool(self.outnumbered_by) or not shards_held
+        return ESTRANGED if self.is_estranged and must_yield else ""
 
     @property
     def unlike(self) -> int:
@@ -156,19 +169,35 @@ class Greetings:
         with suppress(msgspec.MsgspecError):
             if answer.status == 200:
                 self._hear(msgspec.json.decode(answer.body, type=NodeStatus), shards_held)
-            elif msgspec.json.decode(answer.body, type=Problem).error == OTHER_CLUSTER:
-                self._be_refused(owner)
+            elif (said := msgspec.json.decode(answer.body, type=Problem)).error == OTHER_CLUSTER:
+                self._be_refused(owner, shards_held, is_odd=said.where == GREETED)
 
-    def _be_refused(self, owner: str) -> None:
-        if not self.members.alive and not self.is_estranged:
+    def _be_refused(self, owner: str, shards_held: int = 0, *, is_odd: bool = False) -> None:
+        """Note that an owner refuses this node.
+
+        Args:
+            owner: Which one.
+            shards_held: How many this node has.
+            is_odd: Whether other nodes greet that owner.
+        """
+        if self.members.alive:
+            return
+        now = asyncio.get_running_loop().time()
+        if not self.is_estranged:
+            self._refused_since, self._outnumbered_by = now, ""
             log.error(
                 "node_refused",
                 by=name_of(owner),
                 reason="it has another cluster key, or its clock differs by more than a minute",
-                consequence="this node is not ready, and asks for no shard",
+                consequence="this node is not ready, and asks for no shard"
+                if not shards_held
+                else "what one of both hands on to the other gets 503; this node gives its shards "
+                "up if other nodes greet the other one",
             )
-        if not self.members.alive:
-            self._refused_at = asyncio.get_running_loop().time()
+        self._refused_at = now
+        # Until then that owner may still count this node itself among those that greet it.
+        if is_odd and now - self._refused_since >= ALIVE_SECONDS:
+            self._outnumbered_by = owner
 
     def _hear(self, status: NodeStatus, shards_held: int) -> None:
         if self._refused_at is not None:

@@ -25,6 +25,7 @@ from evenmatch.server.cluster.members import HELLO_EVERY
 from evenmatch.server.cluster.node_metrics import ClusterFigures, NodeMetrics
 from evenmatch.server.cluster.peer_calls import (
     FINISH_PATH,
+    GREETED,
     NODE_PATHS,
     OTHER_CLUSTER,
     STATUS_PATH,
@@ -208,8 +209,9 @@ class Node:
         while not self._is_leaving:
             await self._greetings.greet(self._held)
             self._peers.tidy()
-            if taken_by := self._greetings.address.taken_by:
-                await self._handover.give_all(taken_by)
+            greetings = self._greetings
+            if successor := greetings.address.taken_by or greetings.outnumbered_by:
+                await self._handover.give_all(successor)
             else:
                 await self._handover.level(self._held)
             drained_looks = drained_looks + 1 if self._is_drained else 0
@@ -421,7 +423,8 @@ class Node:
             if is_for_nodes and scope["type"] == "http":
                 # One that has nothing keeps nobody from taking part.
                 code = OTHER_CLUSTER if self._held else "unavailable"
-                await send_body(send, 503, encode(Problem(code, ESTRANGED)))
+                where = GREETED if self._members.alive else ""
+                await send_body(send, 503, encode(Problem(code, ESTRANGED, where)))
                 return
             raise JournalUnavailable(f"{ESTRANGED}: a node that differs handed this on")
         if is_for_nodes and (scope["type"] != "http" or note is None):

@@ -21,6 +21,8 @@ NODE_PATHS = frozenset({STATUS_PATH, PREPARE_PATH, TAKE_PATH, FINISH_PATH})
 An address proves nothing: behind a proxy on the same machine all clients come from there.
 """
 OTHER_CLUSTER = "other_cluster"
+GREETED = "greeted"
+"""Where it says that other nodes greet it: whom it refuses is the odd one out."""
 """Code of the error with which a node refuses one of another cluster key, or another clock."""
 STATUS_CALL = "GET", STATUS_PATH
 SECONDS = 1.0
