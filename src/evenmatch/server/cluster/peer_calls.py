@@ -21,9 +21,9 @@ NODE_PATHS = frozenset({STATUS_PATH, PREPARE_PATH, TAKE_PATH, FINISH_PATH})
 An address proves nothing: behind a proxy on the same machine all clients come from there.
 """
 OTHER_CLUSTER = "other_cluster"
+"""Code of the error with which a node refuses one of another cluster key, or another clock."""
 GREETED = "greeted"
 """Where it says that other nodes greet it: whom it refuses is the odd one out."""
-"""Code of the error with which a node refuses one of another cluster key, or another clock."""
 STATUS_CALL = "GET", STATUS_PATH
 SECONDS = 1.0
 BYTES_MAX = 1_000_000
