@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import islice
 from operator import attrgetter
 from typing import Any
@@ -70,8 +70,10 @@ class Pool:
         self.horizon = float(hook_value(policy, "horizon")) if self._hears_arrivals else 0.0
         self.slot = JobSlot(has_jobs(policy))
         self.tickets: dict[str, Ticket] = {}
-        # Tickets that wait here but are kept from the matcher, and until when.
+        # Tickets that wait here but are kept from the matcher, and until when; and each one's set,
+        # for whose sake it is.
         self.held_until: dict[str, float] = {}
+        self._held_for: dict[str, frozenset[str]] = {}
         # Newcomers whom `commit_jitter` keeps from the matcher, and until when.
         self.delayed_until: dict[str, float] = {}
         self._seed = seed
@@ -138,9 +140,49 @@ class Pool:
             except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
                 self._fail("enter", error)
 
+    def keep_apart(self, tickets: Collection[Ticket], until: float, now: float) -> Ticket:
+        """Keep one of a set from the matcher, which has just decided it, and give the others back.
+
+        It is the one who loses least by it: who may play with nobody else, or only later than the
+        others; of equals the newcomer.
+
+        Returns:
+            Who is kept.
+        """
+        beside = frozenset([ticket.id for ticket in tickets])
+        kept = max(
+            tickets, key=lambda each: (self._plays_others_at(each, beside, now), each.age_key)
+        )
+        for ticket in tickets:
+            if ticket is not kept:
+                self.give(ticket, now)
+        self.held_until[kept.id], self._held_for[kept.id] = until, beside
+        return kept
+
+    def _plays_others_at(self, ticket: Ticket, beside: Collection[str], now: float) -> float:
+        """Return the instant from which a ticket may play with somebody beyond a set.
+
+        Complexity:
+            `ASKED_FIRST` questions to the rules.
+        """
+        ready_at, first = self.objective.rules.pair_ready_at, math.inf
+        others = (each for each in self.tickets.values() if each.id not in beside)
+        for other in islice(others, ASKED_FIRST):
+            if not self.is_kept(other.id) and (at := ready_at(other, ticket)) < first:
+                first = max(at, now)
+                if first == now:
+                    break
+        return first
+
+    @property
+    def keeps_in_vain(self) -> bool:
+        """Return whether a ticket is kept from the matcher for a set of which others have left."""
+        return any(not beside <= self.tickets.keys() for beside in self._held_for.values())
+
     def release(self, now: float) -> None:
         """Show the matcher all tickets that were kept from it."""
         held, self.held_until = self.held_until, {}
+        self._held_for.clear()
         for ticket_id in held:
             self.give(self.tickets[ticket_id], now)
 
@@ -153,6 +195,7 @@ class Pool:
         """Let the matcher forget a ticket, unless it is kept from it anyway."""
         was_kept = self.is_kept(ticket_id)
         self.held_until.pop(ticket_id, None)
+        self._held_for.pop(ticket_id, None)
         self.delayed_until.pop(ticket_id, None)
         if not was_kept and self.fault is None:
             try:

@@ -298,6 +298,8 @@ class Scheduler:
                 if name in self.tables.paused:
                     pool.wake_at = math.inf
                     continue
+                if pool.held_until and pool.keeps_in_vain:
+                    self._release(pool)
                 if self._fresh:
                     fresh = self._fresh.pop(name, None)
                     if fresh is not None and self.tables.proposals:
@@ -333,6 +335,8 @@ class Scheduler:
                 pool, tickets, seating
             ):
                 self.make_match(pool, (tickets, seating, grouping.bots), decided=True)
+        if pool.held_until and pool.keeps_in_vain:
+            self.dirty[pool.name] = None
         if decision.job is not None:
             number = self.tables.counters.jobs + 1
             self.requested_jobs[pool.name] = pool.begin(decision.job, number, self.now)
@@ -413,18 +417,15 @@ class Scheduler:
             self.answers.add((at, proposal.made, 0, match.id, match.queue))
 
     def _keep_apart(self, pool: Pool, tickets: list[Ticket]) -> None:
-        """Keep the newcomer of a set that has just failed aside, and let the others wait on.
+        """Keep one of a set that has just failed aside, and let the others wait on.
 
         The set may not be proposed again at once, and only the policy knows another one. So it
-        decides without the newcomer until somebody else enters, or long enough.
+        decides without that ticket until somebody else enters, another of the set leaves, or long
+        enough.
         """
-        newest = max(tickets, key=lambda ticket: ticket.sequence)
         until = self.tables.dissolved_until(tickets)
-        for ticket in tickets:
-            if ticket is not newest:
-                pool.give(ticket, self.now)
-        pool.held_until[newest.id] = until
-        self.releases.add((until, newest.sequence, 0, newest.id, pool.name))
+        kept = pool.keep_apart(tickets, until, self.now)
+        self.releases.add((until, kept.sequence, 0, kept.id, pool.name))
         self.dirty[pool.name] = None
 
     def release_due(self) -> None:
