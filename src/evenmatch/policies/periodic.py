@@ -166,6 +166,9 @@ class PeriodicMatcher(NoJobs):
         self._newest = 0
         self._flushed_at: float = memory.get("flushed_at", -1.0)
         self._flushed_to: int = memory.get("flushed_to", 0)
+        # Whether somebody has come since the last flush. Who enters before the first decision and
+        # was there at a flush that is remembered has not: a restart lets everybody enter.
+        self._has_news = self._has_decided = False
         self._known_to: int = memory.get("known_to", 0)
 
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
@@ -181,6 +184,7 @@ class PeriodicMatcher(NoJobs):
         self._rows[entry.id] = (value, *self._pairs.row(entry))
         if entry.sequence > max(self._newest, self._known_to):
             self._arrive(entry.enqueued_at)
+        self._has_news |= self._has_decided or entry.sequence > self._flushed_to
         self._newest = max(self._newest, entry.sequence)
         self.evaluations += 1
         if last is not None and entry.age_key < last.age_key:
@@ -194,8 +198,9 @@ class PeriodicMatcher(NoJobs):
             del self._rows[entry_id]
 
     def decide(self, now: float, fired: bool = False) -> Decision:
-        """Flush when an arrival fills the pool or the longest waiting ticket is overdue."""
-        is_full = len(self._pool) >= self._full and self._newest > self._flushed_to
+        """Flush when somebody's coming fills the pool or the longest waiting ticket is overdue."""
+        self._has_decided = True
+        is_full = len(self._pool) >= self._full and self._has_news
         deadline = self._deadline()
         if is_full or deadline < now or (deadline == now and fired):
             matches = self._flush(now)
@@ -238,7 +243,7 @@ class PeriodicMatcher(NoJobs):
         return math.inf
 
     def _flush(self, now: float) -> tuple[Grouping, ...]:
-        self._flushed_at, self._flushed_to = now, self._newest
+        self._flushed_at, self._flushed_to, self._has_news = now, self._newest, False
         count = len(self._pool) - len(self._pool) % self._k
         tickets = list(islice(self._pool.values(), count))
         self.evaluations += 2 * count
