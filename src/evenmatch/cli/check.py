@@ -121,16 +121,16 @@ def _check_game(config: Path, matches: Path | None, against: str | None, tenant:
     with naming(config):
         _read_keys(settings)
         pools, tried, is_counted = _try_out(scenario)
+        warnings = [
+            *warnings_of(scenario, pools),
+            *drawn_instead(scenario),
+            *scale_warnings(scenario.queues, tried),
+            *setting_warnings(settings),
+            *([] if is_counted else [uncounted(scenario)]),
+        ]
     print(f"{config} is valid.")
     for pool in pools:
         print("\n" + "\n".join(describe(pool)))
-    warnings = [
-        *warnings_of(scenario, pools),
-        *drawn_instead(scenario),
-        *scale_warnings(scenario.queues, tried),
-        *setting_warnings(settings),
-        *([] if is_counted else [uncounted(scenario)]),
-    ]
     if warnings:
         print()
     for warning in warnings:

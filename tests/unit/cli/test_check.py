@@ -770,6 +770,18 @@ def test_check_reads_files_of_keys_as_serve_does(
     assert told.startswith(sentence.format(folder=tmp_path))
 
 
+def test_queues_that_are_split_in_two_ways_are_not_called_valid(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    told = refused(
+        capsys,
+        tmp_path / "duel.toml",
+        QUEUE + 'split = "hash:4"\n[[queue]]\nname = "blitz"\n',
+        "check",
+    )
+    assert told.startswith("queues duel and blitz belong together, by their group or their ladder")
+
+
 def test_cooldowns_that_fall_are_warned_of(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
