@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from evenmatch.cli.queue_description import describe, warnings_of
+from evenmatch.cli.queue_description import describe_all, warnings_of
 from evenmatch.cli.recording_warnings import drawn_instead, uncounted
 from evenmatch.cli.scale_warnings import scale_warnings
 from evenmatch.cli.warnings import setting_warnings
@@ -129,8 +129,8 @@ def _check_game(config: Path, matches: Path | None, against: str | None, tenant:
             *([] if is_counted else [uncounted(scenario)]),
         ]
     print(f"{config} is valid.")
-    for pool in pools:
-        print("\n" + "\n".join(describe(pool)))
+    for described in describe_all(pools):
+        print("\n" + described)
     if warnings:
         print()
     for warning in warnings:

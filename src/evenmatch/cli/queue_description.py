@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from evenmatch.cli.rating_warnings import RATING, rating_warnings
+from evenmatch.cli.rating_warnings import RATING, rating_warnings, systems_of
 from evenmatch.cli.split_warnings import split_warnings
 from evenmatch.cli.warnings import solving_warnings, surprises, timing_warnings
 from evenmatch.criteria.base import Form
@@ -39,6 +39,8 @@ DEADLINES = {
 
 BROUGHT = {Form.NUMBERS: "the number {}", Form.PLACES: "pings (attribute {})"}
 """What players must bring for a criterion or a rule; others bring "the attribute" of its name."""
+RATED = (RATING, "rating_deviation")
+"""What tickets have of a ladder that is kept, without bringing it."""
 USUAL = (RATING, *[each.attribute for each in KINDS.values() if each.attribute])
 """Attributes that have their names from us."""
 
@@ -50,12 +52,19 @@ def _decides(queue: Queue) -> str:
     return f"The policy {queue.policy} decides{f', {reason}' if is_default else ''}."
 
 
-def describe(pool: Pool) -> Iterator[str]:
-    """Yield sentences that say what a queue means.
+def describe_all(pools: list[Pool]) -> Iterator[str]:
+    """Yield what each queue of a file means.
 
     Args:
-        pool: The queue at work, with the rules that its policy adds.
+        pools: The queues at work, with the rules that their policies add.
     """
+    systems = systems_of([pool.queue for pool in pools])
+    for pool in pools:
+        yield "\n".join(_describe(pool, systems.get(pool.queue.rated_in)))
+
+
+def _describe(pool: Pool, system: str | None) -> Iterator[str]:
+    """Yield sentences that say what a queue means whose ladder a system keeps, or None."""
     queue = pool.queue
     yield f"Queue {queue.name}: {_format(queue.format)}"
     if queue.format.is_variable:
@@ -66,17 +75,7 @@ def describe(pool: Pool) -> Iterator[str]:
     for rule in queue.rules:
         yield kind_of(rule).sentence(rule)
     yield _quality(queue)
-    brought = _brought(queue)
-    if queue.rating is not None:
-        brought.pop(RATING, None)
-        newcomer = parse_system(queue.rating).newcomer
-        yield (
-            f"Outcomes of its matches change ratings, by {queue.rating}; a player who comes "
-            "without a rating gets the stored one, or a newcomer's: mean "
-            f"{number(newcomer.mean)}, deviation {number(newcomer.deviation)}."
-        )
-    if brought:
-        yield f"Each player brings {list_in_words([*brought.values()])}; other tickets are refused."
+    yield from _brings(queue, system)
     yield _price(queue, target_of(queue, pool.policy))
     if queue.handicap is not None:
         yield _handicap(queue.handicap)
@@ -256,13 +255,34 @@ def _brought(queue: Queue) -> dict[str, str]:
     for each in compared:
         if each.attribute and kind_of(each).problem(None) is not None:
             words = BROUGHT.get(form_of(each), "the attribute {}").format(each.attribute)
-            found[each.attribute] = "a rating" if each.attribute == RATING else words
+            found[each.attribute] = "a rating" if each.attribute in RATED else words
     conditions = [rule.condition for rule in queue.rules if rule.condition is not None]
     for test in attribute_tests(conditions):
         if test.is_needed:
             found.setdefault(test.attribute, f"the attribute {test.attribute}")
     defaults = dict(queue.defaults)
     return {name: words for name, words in found.items() if name not in defaults}
+
+
+def _brings(queue: Queue, system: str | None) -> Iterator[str]:
+    """Yield what a queue does with ratings, and what players must bring all the same."""
+    brought = _brought(queue)
+    if system is not None:
+        kept = [brought.pop(each) for each in RATED if each in brought]
+        newcomer = parse_system(system).newcomer
+        is_rated = queue.rating is not None
+        of = "," if is_rated else f" of ladder {queue.rated_in}, by {system},"
+        gets = (
+            f"player who comes without a rating gets the stored one{of} or a newcomer's: mean "
+            f"{number(newcomer.mean)}, deviation {number(newcomer.deviation)}."
+        )
+        if is_rated:
+            yield f"Outcomes of its matches change ratings, by {system}; a {gets}"
+        elif kept:
+            yield f"A {gets}"
+    if brought:
+        words = list_in_words([*dict.fromkeys(brought.values())])
+        yield f"Each player brings {words}; other tickets are refused."
 
 
 def _criterion(criterion: Criterion, default: float) -> str:

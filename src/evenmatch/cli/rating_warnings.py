@@ -27,13 +27,18 @@ WITHOUT_DEVIATION = Rating(0.0).deviation
 """The deviation of a rating that is given as a mean alone."""
 
 
+def systems_of(queues: Sequence[Queue]) -> dict[str, str]:
+    """Return the rating system of each ladder that outcomes change."""
+    return {queue.rated_in: queue.rating for queue in queues if queue.rating is not None}
+
+
 def rating_warnings(queues: Sequence[Queue]) -> Iterator[str]:
     """Yield sentences about limits and scales that do not suit the ratings they are held against.
 
     Args:
         queues: Valid, with the rules that their policies add.
     """
-    systems = {queue.rated_in: queue.rating for queue in queues if queue.rating is not None}
+    systems = systems_of(queues)
     for queue in queues:
         system = systems.get(queue.rated_in)
         if system is None:

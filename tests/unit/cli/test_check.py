@@ -212,6 +212,25 @@ def test_queue_that_rates_its_players_does_not_ask_them_for_a_rating(
     assert "by glicko2; a player who comes without a rating gets the stored one" in told
 
 
+@pytest.mark.parametrize("attribute", ["rating", "rating_deviation"])
+def test_nobody_has_to_bring_what_a_ladder_keeps(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, attribute: str
+) -> None:
+    rule = f'[[queue.rules]]\nkind = "spread"\nattribute = "{attribute}"\nlimit = 100\n'
+    ranked = '[[queue]]\nname = "ranked"\nrating = "glicko2"\n'
+
+    asked = "Each player brings a rating; other tickets are refused."
+    assert asked in check(capsys, tmp_path, QUEUE + rule)
+    assert "tickets are refused" not in check(capsys, tmp_path, ranked + rule)
+    told = check(capsys, tmp_path, QUEUE + rule + ranked)
+
+    assert "tickets are refused" not in told
+    assert (
+        "A player who comes without a rating gets the stored one of ladder default, by glicko2, "
+        "or a newcomer's: mean 1500, deviation 350.\n"
+    ) in told.partition("Queue ranked")[0]
+
+
 def test_exclusive_match_is_told_to_hold_in_its_group(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
