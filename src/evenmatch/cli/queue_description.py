@@ -46,10 +46,12 @@ USUAL = (RATING, *[each.attribute for each in KINDS.values() if each.attribute])
 
 
 def _decides(queue: Queue) -> str:
-    """Say which policy decides, and where it is the default, why that one."""
+    """Say which policy decides, and where it is the default, why that one; or which take turns."""
+    if queue.switchback is not None:
+        turns = list_in_words(queue.switchback.policies)
+        return f"The policies {turns} take turns, {seconds(queue.switchback.block)} at a time."
     policy, reason = default_choice(queue)
-    is_default = policy == queue.policy and queue.switchback is None
-    return f"The policy {queue.policy} decides{f', {reason}' if is_default else ''}."
+    return f"The policy {queue.policy} decides{f', {reason}' if policy == queue.policy else ''}."
 
 
 def describe_all(pools: list[Pool]) -> Iterator[str]:
@@ -72,6 +74,8 @@ def _describe(pool: Pool, system: str | None) -> Iterator[str]:
     if queue.format.roles:
         yield _roles(queue.format)
     yield _decides(queue)
+    if queue.shadow is not None:
+        yield f"A server runs {queue.shadow} beside it as a shadow, whose matches are only counted."
     for rule in queue.rules:
         yield kind_of(rule).sentence(rule)
     yield _quality(queue)
@@ -102,6 +106,21 @@ def _describe(pool: Pool, system: str | None) -> Iterator[str]:
             "A player of a live match may not queue again in this group until it is finished, "
             f"or {seconds(queue.match_max)} have passed."
         )
+    yield from _running(queue)
+
+
+def _running(queue: Queue) -> Iterator[str]:
+    """Yield what a server does with the matches that are made."""
+    if queue.allocation is not None:
+        yield f"The hook {queue.allocation} finds a server for each match."
+    if queue.backfill is not None:
+        itself = (
+            " by itself if it starts with free seats, and" if queue.backfill != "manual" else ""
+        )
+        yield f"A running match asks for players{itself} whenever the game's backend opens it."
+        if queue.accept is not None:
+            unasked = "" if queue.accept.newcomers else "not "
+            yield f"Newcomers to a running match are {unasked}asked to accept it."
 
 
 def warnings_of(scenario: Scenario, pools: list[Pool]) -> Iterator[str]:
@@ -316,6 +335,11 @@ def _beyond(queue: Queue) -> str:
 def _asked(accept: ReadyCheck) -> Iterator[str]:
     """Yield what a ready-check asks of players, and what becomes of one that fails."""
     yield f"Every player has {seconds(accept.seconds)} to accept a match before it is made."
+    if accept.long_wait is not None and accept.long_seconds is not None:
+        yield (
+            f"A player who has waited {seconds(accept.long_wait)} has "
+            f"{seconds(accept.long_seconds)}."
+        )
     if accept.repair:
         yield (
             "If a player declines or does not answer, only they are replaced: the server looks "

@@ -719,8 +719,36 @@ def test_simulation_of_a_switchback_plays_its_first_policy_alone(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     told = check(capsys, tmp_path, QUEUE + 'switchback = {policies = ["greedy", "first_come"]}')
-    assert "The policy greedy decides." in told
+    assert "The policies greedy and first_come take turns, 1800 s at a time." in told
     assert "warning: queue duel: switchback: its policies take turns in a server" in told
+
+
+HOOK = '[server.allocation.fleet]\nkind = "webhook"\nurl = "http://127.0.0.1:1/find"\n'
+
+
+def test_what_a_server_does_besides_matching_is_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    beside = 'shadow = "first_come"\nallocation = "fleet"\nbackfill = "%s"\naccept = {%s}\n'
+    told = check(capsys, tmp_path, QUEUE + beside % ("manual", "newcomers = false") + HOOK)
+
+    assert "A server runs first_come beside it as a shadow, whose matches are only counted." in told
+    assert "The hook fleet finds a server for each match." in told
+    assert "A running match asks for players whenever the game's backend opens it." in told
+    assert "Newcomers to a running match are not asked to accept it." in told
+    told = check(
+        capsys,
+        tmp_path,
+        QUEUE + beside % ("automatic", "long_wait = 60, long_seconds = 30") + HOOK,
+    )
+    assert (
+        "A running match asks for players by itself if it starts with free seats, and whenever "
+        "the game's backend opens it." in told
+    )
+    assert "Newcomers to a running match are asked to accept it." in told
+    assert "A player who has waited 60 s has 30 s." in told
+    plain = check(capsys, tmp_path, QUEUE)
+    assert not any(each in plain for each in ("shadow", "hook", "running match"))
 
 
 def refused(capsys: pytest.CaptureFixture[str], path: Path, text: str, command: str) -> str:
