@@ -14,7 +14,7 @@ import numpy as np
 from evenmatch.cli.queue_description import describe_all, warnings_of
 from evenmatch.cli.recording_warnings import drawn_instead, uncounted
 from evenmatch.cli.scale_warnings import scale_warnings
-from evenmatch.cli.warnings import setting_warnings
+from evenmatch.cli.setting_warnings import setting_warnings
 from evenmatch.config.files import (
     check_hooks,
     check_targets,
@@ -125,7 +125,7 @@ def _check_game(config: Path, matches: Path | None, against: str | None, tenant:
             *warnings_of(scenario, pools),
             *drawn_instead(scenario),
             *scale_warnings(scenario.queues, tried),
-            *setting_warnings(settings),
+            *setting_warnings(settings, [pool.queue for pool in pools]),
             *([] if is_counted else [uncounted(scenario)]),
         ]
     print(f"{config} is valid.")

@@ -40,7 +40,7 @@ DEADLINES = {
 BROUGHT = {Form.NUMBERS: "the number {}", Form.PLACES: "pings (attribute {})"}
 """What players must bring for a criterion or a rule; others bring "the attribute" of its name."""
 RATED = (RATING, "rating_deviation")
-"""What tickets have of a ladder that is kept, without bringing it."""
+"""Attributes that are parts of a rating; tickets get them from a ladder that is kept."""
 USUAL = (RATING, *[each.attribute for each in KINDS.values() if each.attribute])
 """Attributes that have their names from us."""
 
@@ -283,11 +283,24 @@ def _brought(queue: Queue) -> dict[str, str]:
     return {name: words for name, words in found.items() if name not in defaults}
 
 
-def _brings(queue: Queue, system: str | None) -> Iterator[str]:
-    """Yield what a queue does with ratings, and what players must bring all the same."""
+def brought_to(queue: Queue, system: str | None) -> dict[str, str]:
+    """Return what players must bring to a queue, in words by attribute.
+
+    Args:
+        queue: The queue.
+        system: The rating system that keeps the queue's ladder, if there is one.
+    """
     brought = _brought(queue)
     if system is not None:
-        kept = [brought.pop(each) for each in RATED if each in brought]
+        for each in RATED:
+            brought.pop(each, None)
+    return brought
+
+
+def _brings(queue: Queue, system: str | None) -> Iterator[str]:
+    """Yield what a queue does with ratings, and what players must bring all the same."""
+    brought = brought_to(queue, system)
+    if system is not None:
         newcomer = parse_system(system).newcomer
         is_rated = queue.rating is not None
         of = "," if is_rated else f" of ladder {queue.rated_in}, by {system},"
@@ -297,7 +310,7 @@ def _brings(queue: Queue, system: str | None) -> Iterator[str]:
         )
         if is_rated:
             yield f"Outcomes of its matches change ratings, by {system}; a {gets}"
-        elif kept:
+        elif brought != _brought(queue):
             yield f"A {gets}"
     if brought:
         words = list_in_words([*dict.fromkeys(brought.values())])

@@ -188,7 +188,8 @@ class _Options(NamedTuple):
 
 def _games(config: Path, folder: Path | None, options: _Options) -> list[Game]:
     """Return the game that a file describes, or those that it names."""
-    from evenmatch.cli.warnings import setting_warnings, timing_warnings
+    from evenmatch.cli.setting_warnings import setting_warnings
+    from evenmatch.cli.warnings import timing_warnings
     from evenmatch.config.files import load_document, load_server, load_tenants, naming
     from evenmatch.policies.registry import check_kernels, policies_of
     from evenmatch.server.operations.versions import changeable
@@ -205,7 +206,7 @@ def _games(config: Path, folder: Path | None, options: _Options) -> list[Game]:
                 check_kernels(spec, queue.name)
             for warning in timing_warnings(queue):
                 log.warning("configuration", file=str(path), queue=queue.name, warning=warning)
-        for warning in setting_warnings(settings):
+        for warning in setting_warnings(settings, queues):
             log.warning("configuration", file=str(path), warning=warning)
         plan = ShardPlan(
             queues,

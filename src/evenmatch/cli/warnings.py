@@ -1,8 +1,7 @@
 """What may surprise about a scenario, in sentences.
 
 `surprises` says what a policy and the arrivals of a file do to each other that may not be what was
-meant; `timing_warnings` names times of a queue that contradict each other or what clients do, and
-`setting_warnings` what a server's settings leave without effect.
+meant; `timing_warnings` names times of a queue that contradict each other or what clients do.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import math
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 
-from evenmatch.config.server import ServerSettings
 from evenmatch.criteria.base import Form
 from evenmatch.criteria.registry import form_of
 from evenmatch.engine.matching.pool import Pool
@@ -223,19 +221,6 @@ def timing_warnings(queue: Queue) -> Iterator[str]:
             f"silent_after = {silence:g}: clients send a heartbeat every {HEARTBEAT_SECONDS:g} s, "
             f"and {what}; write silent_after = {CALM * HEARTBEAT_SECONDS:g}, or let your clients "
             f"send one every {silence / CALM:.3g} s"
-        )
-
-
-def setting_warnings(settings: ServerSettings) -> Iterator[str]:
-    """Yield sentences about settings of the server that do nothing as they stand.
-
-    Args:
-        settings: Valid.
-    """
-    if settings.log_secret_file is not None and not settings.log_tickets:
-        yield (
-            "server: log_secret_file does nothing while the log has no lines about tickets; write "
-            "log_tickets = true too"
         )
 
 

@@ -751,6 +751,51 @@ def test_what_a_server_does_besides_matching_is_told(
     assert not any(each in plain for each in ("shadow", "hook", "running match"))
 
 
+def test_hook_that_no_queue_uses_is_warned_of(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    unused = "warning: server: no queue uses [server.allocation.fleet]; write allocation"
+    assert unused in check(capsys, tmp_path, QUEUE + HOOK)
+    assert unused not in check(capsys, tmp_path, QUEUE + 'allocation = "fleet"\n' + HOOK)
+
+
+GUESTS = "[server]\nguests = true\n"
+SAME = '[[queue.rules]]\nkind = "same"\nattribute = "lang"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (QUEUE + SAME + GUESTS, "the attribute lang; name lang in player_attributes, or let"),
+        (QUEUE + RULE + GUESTS, "a rating; let the server keep ratings (rating = "),
+        (
+            QUEUE + SAME + RULE + GUESTS,
+            "the attribute lang and a rating; name lang in player_attributes, and let the server",
+        ),
+    ],
+)
+def test_what_guests_cannot_send_is_warned_of(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, sentence: str
+) -> None:
+    begin = "warning: queue duel: guests cannot queue, because their clients may not send "
+    assert begin + sentence in check(capsys, tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        QUEUE + SAME,
+        QUEUE + SAME + GUESTS + 'player_attributes = ["lang"]',
+        QUEUE + 'rating = "glicko2"\n' + RULE + GUESTS,
+        QUEUE + SAME.replace("lang", "code") + GUESTS,
+    ],
+)
+def test_what_guests_can_send_surprises_nobody(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str
+) -> None:
+    assert "guests cannot queue" not in check(capsys, tmp_path, text)
+
+
 def refused(capsys: pytest.CaptureFixture[str], path: Path, text: str, command: str) -> str:
     """Return what a command says of a file that it refuses, without the file's name."""
     path.write_text(text)
