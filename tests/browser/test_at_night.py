@@ -91,12 +91,30 @@ def test_a_chart_without_data_says_so_calmly(visit: Visits) -> None:
     expect(page.locator("#alarm-unmatched .state")).to_have_text("too few to tell")
 
 
+WRITTEN = """{
+  const write = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+    (this.canvas.written ??= []).push(String(text));
+    return write.call(this, text, ...rest);
+  };
+}"""
+"""Keeps what a canvas shows as text."""
+
+
 def test_one_of_a_thing_is_told_as_one(visit: Visits, server: Server) -> None:
-    page = visit().open("/?queue=spare").page
+    seen = visit()
+    seen.page.add_init_script(WRITTEN)
+    page = seen.open("/?queue=spare").page
     create(server, "only", queue="spare")
     expect(page.locator("#tile-waiting-sub")).to_have_text("ticket")
     expect(page.locator("#crowd-summary")).to_have_text("One ticket waits. It names no region.")
     expect(page.locator("#crowd table")).to_have_count(0)
+    axis = page.locator("#chart-waiting canvas")
+    page.wait_for_function(
+        "canvas => (canvas.written ?? []).includes('1')", arg=axis.element_handle()
+    )
+    written = axis.evaluate("canvas => canvas.written")
+    assert not [each for each in written if "." in each], "nobody can be a quarter of a ticket"
     create(server, "other", queue="spare")
     expect(page.locator("#plot-quality-summary")).to_contain_text("One match so far:")
 

@@ -144,6 +144,9 @@ function ink() {
 // Steps of an axis of waits that are round in seconds, minutes, hours or days.
 const ROUND_SPANS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
   86400, 172800, 432000, 864000, 4320000];
+// Steps of an axis of numbers that one decimal shows as they are, and of one of whole things.
+const ROUND_RATES = Array.from({ length: 30 }, (_, at) => [1, 2, 5][at % 3] * 10 ** Math.floor(at / 3) / 10);
+const STEPS = { seconds: ROUND_SPANS, rate: ROUND_RATES, count: ROUND_RATES.slice(3) };
 const FONT = "12px system-ui, sans-serif";
 
 class Plot {
@@ -200,7 +203,7 @@ class Plot {
       scales: { x: { time: true, range: () => this.window }, y: { range: (_, __, most) => [0, roomFor(most, this.plan.kind === "seconds" ? 1 : 0)] } },
       axes: [
         { ...axis, size: 28, space: 70, values: (_, splits) => splits.map(clock) },
-        { ...axis, size: 56, space: 34, incrs: this.plan.kind === "seconds" ? ROUND_SPANS : undefined, values: (_, splits) => splits.map(format) },
+        { ...axis, size: 56, space: 34, incrs: STEPS[this.plan.kind], values: (_, splits) => splits.map(format) },
       ],
       series: [{}, ...this.plan.series.map((each) => ({
         label: each.label, stroke: colours[each.tone], width: 2, dash: each.dash, points: { show: false },
