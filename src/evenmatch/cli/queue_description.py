@@ -172,9 +172,11 @@ def _warnings(queue: Queue, target: float | None) -> Iterator[str]:
         )
     is_free = queue.wait_price is None and queue.wait_max is None
     if is_free and queue.criteria and target is None:
+        is_open = any(each.scale.kind == "none" for each in queue.criteria)
+        unscaled = ', or without end by a scale of kind "none"' if is_open else ""
         yield (
             "a player-second of waiting costs 1 because neither wait_price nor wait_max is given; "
-            "a criterion costs its weight at the most"
+            f"a criterion costs its weight at the most{unscaled}"
         )
     for rule in queue.rules:
         ends = last_change(rule.expand, rule.limit)

@@ -723,6 +723,17 @@ def test_simulation_of_a_switchback_plays_its_first_policy_alone(
     assert "warning: queue duel: switchback: its policies take turns in a server" in told
 
 
+@pytest.mark.parametrize(
+    ("scale", "end"), [("", "\n"), ('scale = {kind = "none"}', ", or without end by a scale of")]
+)
+def test_what_a_criterion_may_cost_is_told_as_its_scale_has_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, scale: str, end: str
+) -> None:
+    criterion = '[[queue.criteria]]\nkind = "spread"\nattribute = "rating"\n'
+    told = check(capsys, tmp_path, QUEUE + criterion + scale)
+    assert f"a criterion costs its weight at the most{end}" in told
+
+
 HOOK = '[server.allocation.fleet]\nkind = "webhook"\nurl = "http://127.0.0.1:1/find"\n'
 
 
