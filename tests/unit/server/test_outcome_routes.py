@@ -209,6 +209,8 @@ def test_what_is_not_known_is_not_found() -> None:
         ):
             status, problem = await scene.call("GET", path, query=query)
             assert (status, problem["error"]) == (404, error)
+            elsewhere = "?queue=duel reads another ladder"
+            assert (elsewhere in problem["message"]) == (query == "queue=calm")
         assert (await scene.call("GET", "/v1/players/z/rating", query="q=1"))[0] == 400
 
     play(act)

@@ -334,10 +334,13 @@ class PlayerRoutes:
             ladder = queue.rated_in
             rating = engine.ladders.rating_of(ladder, player, now)
             if rating is None:
+                kept = [each for each in own if queues[each].rating is not None]
+                others = [each for each in kept if queues[each].rated_in != ladder]
+                elsewhere = f"; ?queue={others[0]} reads another ladder" if others else ""
                 raise UnknownPlayer(
                     f"the server knows nothing about player {player[:64]!r} in ladder "
                     f"{ladder}: ratings "
-                    f"come from matches in queues with a rating system"
+                    f"come from matches in queues with a rating system{elsewhere}"
                 )
             return PlayerRating(player, ladder, rating.mean, rating.deviation, rating.volatility)
 
