@@ -133,7 +133,7 @@ def test_demo_of_heroes_loses_nobody() -> None:
     [
         (["demo", "--world", "moon"], "--world must be duel, 3v3 or 5v5, got 'moon'"),
         pytest.param(
-            ["demo", "--world", "3v3", "--speed", "1000000"],
+            ["demo", "--world", "3v3", "--speed", "20000"],
             "more than 200,000 parties would come",
             marks=pytest.mark.long,
         ),

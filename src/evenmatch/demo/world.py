@@ -176,6 +176,8 @@ SECONDS = 60.0
 """Length of a run in a world without end that nobody set a length for."""
 FEED_SHARE = 0.75
 """Part of a run of given length in which players come; then the queue settles."""
+PACE_MAX = 21_600.0
+"""World seconds in a real one; a day, for which the server keeps matches, then lasts 4 seconds."""
 HOURS = 5.0
 """The busiest hours of a recording, unless others are asked for."""
 
@@ -231,7 +233,8 @@ class Setting(msgspec.Struct, frozen=True):
             hours: Length of the busiest part of a recording; `inf` means all of it, None 5.
 
         Raises:
-            ConfigError: More would come than a demo can check, or hours of what does not end.
+            ConfigError: More would come than a demo can check, or so fast that the server forgets
+                matches before the demo has read of them; or hours of what does not end.
         """
         coming = self._coming()
         if not self.is_recorded:
@@ -239,11 +242,13 @@ class Setting(msgspec.Struct, frozen=True):
                 raise ConfigError("--hours goes with --world duel; the others have no end")
             pace = speed or self.speed
             feed = (seconds or SECONDS) * FEED_SHARE
+            _check_pace(pace)
             return ArrivalPlan(_guests(coming, feed * pace), pace, feed)
         every = _guests(coming, math.inf)
         chosen, span = busiest(every, (hours or HOURS) * HOUR)
         feed = math.inf if seconds is None else seconds * FEED_SHARE
         pace = speed or (self.speed if seconds is None else span / feed)
+        _check_pace(pace)
         feed = min(feed, span / pace)
         return ArrivalPlan([guest for guest in chosen if guest.at <= feed * pace], pace, feed)
 
@@ -265,6 +270,16 @@ class Setting(msgspec.Struct, frozen=True):
         """Return the scenario whose simulation meets the same players with the same queue."""
         queues: tuple[Queue, ...] = parse_server(self.server_config(speed))[0]
         return Scenario(queues=queues, seed=1, answers=self.answers)
+
+
+def _check_pace(pace: float) -> None:
+    """Refuse a clock by which the server forgets matches before the demo has read of them."""
+    if pace > PACE_MAX:
+        raise ConfigError(
+            f"the clock would run {pace:,.0f} times as fast as yours, and the server, which keeps "
+            f"matches for a day, would forget them before the demo reads them; the most is "
+            f"{PACE_MAX:,.0f}: make --seconds more, or --hours or --speed less"
+        )
 
 
 def _with(asked: AbstractSet[str], player: Player) -> Player:

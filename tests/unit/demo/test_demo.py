@@ -221,6 +221,21 @@ def test_busiest_part_begins_and_ends_where_most_come() -> None:
     assert busiest(guests, 30.0) == (guests, 30.0)
 
 
+@pytest.mark.parametrize(
+    ("world", "seconds", "speed", "hours"),
+    [
+        ("duel", 3.0, None, float("inf")),
+        ("duel", None, 30_000.0, None),
+        ("3v3", 3.0, 22_000.0, None),
+    ],
+)
+def test_a_clock_by_which_matches_are_forgotten_unread_is_refused(
+    world: str, seconds: float | None, speed: float | None, hours: float | None
+) -> None:
+    with pytest.raises(ConfigError, match="times as fast as yours, and the server, which keeps"):
+        SETTINGS[world].plan(seconds, speed, hours)
+
+
 def test_worlds_without_end_have_no_busiest_hours() -> None:
     with pytest.raises(ConfigError, match="--hours goes with --world duel"):
         SETTINGS["3v3"].plan(None, None, 5.0)
