@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from websockets.sync.client import connect
 
 from evenmatch.client.client import AsyncClient, Client, ServerRefused
 from evenmatch.errors import ConfigError
 from evenmatch.model.ticket import Player, Rating
+from evenmatch.server.http.sockets import FOLLOWED_MAX
 from evenmatch.wire.tickets import CreateTicket
 from tests.integration.serving import Server, running, ticket
 from tests.waiting import GIVE_UP, wait_until
@@ -528,3 +530,12 @@ class stream:  # noqa: N801
             elif not field and "data" in event:
                 yield event
                 event = {}
+
+
+def test_one_message_follows_as_many_tickets_as_a_connection_may(server: Server) -> None:
+    # As long as those of GameLift's calls may be.
+    ids = [f"aws:{at}-".ljust(132, "x") for at in range(FOLLOWED_MAX)]
+    with connect(f"ws://127.0.0.1:{server.port}/v1/stream", proxy=None) as socket:
+        socket.send(json.dumps({"follow": ids, "after": 2**53}))
+        told = [json.loads(socket.recv(GIVE_UP))["ticket"] for _ in ids]
+    assert told == ids

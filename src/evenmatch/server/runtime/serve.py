@@ -67,8 +67,8 @@ GRACE_SECONDS = 5
 KEEP_ALIVE_SECONDS = 75
 PING_SECONDS = 20.0
 """A client of a WebSocket answers a ping each so often, or is cut."""
-MESSAGE_BYTES_MAX = 65_536
-"""Bytes of one message of a client: a thousand ids of tickets."""
+MESSAGE_BYTES_MAX = 200_000
+"""Bytes of one message of a client: a thousand ids of tickets, as long as GameLift's may be."""
 UNHEARD_SECONDS = 30
 """A connection is given up when the other side has confirmed nothing for so long."""
 SNAPSHOT_EVERY_NAME = "EVENMATCH_SNAPSHOT_EVERY"
