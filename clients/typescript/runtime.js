@@ -8,7 +8,7 @@ const ASKED_MOST = 60; // Seconds for which a server may ask to be left alone.
 const SILENT_MOST = 45_000; // A server sends something every 15 s.
 const TIMER_MOST = 2 ** 31 - 1;
 const NOT_VALID = 1008;
-const NOT_LET_IN = 401;
+const NOT_LET_IN = new Set([401, 403]);
 const NO_SOCKETS =
   "there is no WebSocket here, which stream needs: use Node 22 or newer, or followTicket";
 const INVALID = {
@@ -166,7 +166,7 @@ export class Connection {
   // Many tickets over one WebSocket: nothing is missed and nothing comes twice, whatever happens to
   // the connection. Browsers cannot set headers, so the token goes as a subprotocol. One that is
   // valid no more ends the stream: to come back with it would be in vain. Of a connection that was
-  // never opened nothing says why, so one of its tickets is asked for then.
+  // never opened nothing says why, so the server is asked without one then.
   async *stream(tickets, { signal } = {}) {
     if (globalThis.WebSocket === undefined) throw new Error(NO_SOCKETS);
     const followed = new Set(tickets);
@@ -203,20 +203,19 @@ export class Connection {
         limit.end();
         socket.close();
       }
-      if (!isOpened && !signal?.aborted) await this.checkAccess([...followed][0], signal);
+      if (!isOpened && !signal?.aborted) await this.checkAccess(signal);
       await sleep(this.pause(Math.max(tried, 1)), signal);
     }
   }
 
-  // Throws if the server takes no requests with this token.
-  async checkAccess(ticket, signal) {
-    const path = `/v1/tickets/${encodeURIComponent(ticket)}`;
+  // Throws if the server gives this token no stream. Whom it would give one, it answers with 426.
+  async checkAccess(signal) {
     const limit = new Limit(signal);
     limit.begin(this.timeout);
     try {
       const asked = { headers: this.headers(), signal: limit.signal };
-      const answer = await fetch(this.url + path, asked).catch(() => null);
-      if (answer?.status === NOT_LET_IN) throw await refusalOf(answer);
+      const answer = await fetch(`${this.url}/v1/stream`, asked).catch(() => null);
+      if (NOT_LET_IN.has(answer?.status)) throw await refusalOf(answer);
       await answer?.body?.cancel();
     } finally {
       limit.end();

@@ -394,11 +394,11 @@ globalThis.WebSocket = class extends EventTarget {
   }
   close() {}
 };
-const answers = [503, 404, 401];
+const answers = [503, 426, STATUS];
 globalThis.fetch = async (url, { headers }) => {
   told.push(url, headers.authorization);
   const status = answers.shift();
-  return new Response('{"error":"unauthenticated","message":"who?"}', { status });
+  return new Response('{"error":"refused","message":"who?"}', { status });
 };
 const server = new Connection("http://here", { token: "t", chance: () => 0 });
 try {
@@ -604,10 +604,11 @@ def test_stream_whose_token_is_valid_no_more_ends_with_a_sentence() -> None:
     assert said.split() == ["1013", "1008", "ServerRefused", "401", "unauthenticated"]
 
 
-def test_stream_that_is_not_let_in_ends_with_the_servers_reason() -> None:
-    said = said_by(NOT_LET_IN)
-    once = "refused http://here/v1/tickets/s0-1 Bearer t "
-    assert said.strip() == f"{once * 3}ServerRefused 401 unauthenticated"
+@pytest.mark.parametrize("status", ["401", "403"])
+def test_stream_that_is_not_let_in_ends_with_the_servers_reason(status: str) -> None:
+    said = said_by(NOT_LET_IN.replace("STATUS", status))
+    once = "refused http://here/v1/stream Bearer t "
+    assert said.strip() == f"{once * 3}ServerRefused {status} refused"
 
 
 def test_types_are_those_of_the_interface(tmp_path: Path) -> None:
