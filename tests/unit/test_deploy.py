@@ -20,6 +20,8 @@ from evenmatch.server.cluster.joined_answers import WholeAnswer
 from evenmatch.server.cluster.node_metrics import NodeMetrics
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.services import assemble
+from tests.certificates import certificate_in
+from tests.integration.serving import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -178,3 +180,18 @@ def test_systemd_understands_the_unit(tmp_path: Path) -> None:
     command = ["systemd-analyze", "verify", str(copy)]
     told = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert (told.returncode, told.stderr) == (0, "")
+
+
+@pytest.mark.skipif(shutil.which("nginx") is None, reason="there is no nginx")
+def test_nginx_understands_the_page(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "howto" / "behind-a-proxy.md").read_text()
+    proxy, cluster = re.findall(r"```nginx\n(.*?)```", page, re.DOTALL)
+    cert, key = certificate_in(tmp_path)
+    proxy = proxy.replace("/etc/ssl/match.pem", cert).replace("/etc/ssl/match.key", key)
+    proxy = proxy.replace("listen 443", f"listen 127.0.0.1:{free_port()}")
+    proxy = proxy.replace("    location /", f"    {cluster}    location /")
+    config = tmp_path / "nginx.conf"
+    config.write_text(f"pid {tmp_path}/pid;\nevents {{}}\nhttp {{ access_log off;\n{proxy}}}\n")
+    command = ["nginx", "-t", "-e", str(tmp_path / "log"), "-c", str(config)]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert told.returncode == 0, told.stderr
