@@ -1,8 +1,11 @@
 """The client against a server made of scripted answers: what it repeats, and what it does not."""
 
 import asyncio
+import gc
 import os
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from urllib.parse import parse_qs
 
@@ -481,6 +484,25 @@ def test_iteration_that_outlives_its_client_ends_in_silence() -> None:
     del dropped
     with pytest.raises(ConfigError, match="until it is closed"):
         next(following)
+
+
+@pytest.mark.filterwarnings("error")
+def test_client_that_another_thread_uses_says_so_and_sends_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent, ThreadPoolExecutor(1) as threads:
+        silent.settimeout(GIVE_UP)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with Client(url, retry=Retry(tries=1)) as client:
+            polling = threads.submit(client.get, "s0-1", wait=20.0)
+            connection, _ = silent.accept()
+            assert b"/v1/tickets/s0-1" in connection.recv(1000)
+            with pytest.raises(ConfigError, match="make one in each thread"):
+                client.create(ADA)
+            connection.close()
+            assert isinstance(polling.exception(GIVE_UP), ServerUnreachable)
+            gc.collect()
+    assert not caplog.records
 
 
 @pytest.mark.filterwarnings("error")

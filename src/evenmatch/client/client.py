@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
+import threading
 from collections.abc import AsyncIterable, AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any, TypeVar
@@ -41,7 +42,7 @@ ItemT = TypeVar("ItemT")
 class Client:
     """`AsyncClient` for programs without an event loop: `with Client(url) as client`.
 
-    It works in one thread, of the process that made it.
+    It works in one thread at a time, of the process that made it.
 
     Args:
         url: The server's address.
@@ -64,6 +65,7 @@ class Client:
         self._client = AsyncClient(url, token=token, timeout=timeout, retry=retry, tls=tls)
         self._runner = asyncio.Runner()
         self._process = os.getpid()
+        self._is_free = threading.Lock()
         self._is_closed = False
 
     def __enter__(self) -> Client:
@@ -188,6 +190,12 @@ class Client:
                 "a Client works in the process that made it: its connections would mix up the "
                 "answers of several; make one in each process"
             )
+        if not self._is_free.acquire(blocking=False):
+            work.close()
+            raise ConfigError(
+                "a Client does one thing at a time, and another thread is using this one; make "
+                "one in each thread, or use AsyncClient"
+            )
         try:
             return self._runner.run(work)
         except RuntimeError as error:
@@ -199,6 +207,8 @@ class Client:
                 "a Client works until it is closed, and only where no event loop runs; in a "
                 "notebook, or in a coroutine, use AsyncClient"
             ) from error
+        finally:
+            self._is_free.release()
 
     def _iterate(self, items: AsyncIterable[ItemT]) -> Iterator[ItemT]:
         iterator: AsyncIterator[ItemT] = aiter(items)
