@@ -154,6 +154,11 @@ def http_page() -> str:
         "Programs find it at `/openapi.json`.",
         "`docs/http_examples.py` recorded the examples from a server.",
         "Every error has the fields `error`, `message` and `where`; see [Errors](errors.md).",
+        (
+            "Any request may be refused with 401 if there is no valid key or token, 403 if it is "
+            "not allowed, and 429 if there are too many; below only further refusals are listed."
+        ),
+        "The header `Retry-After` of a 429 or 503 says after how many seconds to try again.",
         "",
     ]
     for tag in document["tags"]:

@@ -21,7 +21,7 @@ from evenmatch.criteria.registry import KINDS
 from evenmatch.model.checks import keys_of
 from evenmatch.policies.registry import POLICIES, policy_class
 from evenmatch.server.http.operation import WEBSOCKET
-from evenmatch.server.http.table import OPERATIONS
+from evenmatch.server.http.table import OPERATIONS, openapi_document
 from tests.extent import extent, in_turn, more
 
 ROOT = Path(__file__).parent.parent
@@ -206,6 +206,16 @@ def test_every_route_is_documented() -> None:
     for row in OPERATIONS:
         if row.method != WEBSOCKET and row.path not in ("/", "/openapi.json"):
             assert f"\n### {row.method} {row.path}\n" in text
+
+
+def test_every_refusal_is_documented() -> None:
+    text = reference("http.md")
+    head, paths = text.partition("\n## ")[0], openapi_document()["paths"]
+    for row in OPERATIONS:
+        section = text.partition(f"\n### {row.method} {row.path}\n")[2].partition("\n### ")[0]
+        if section:
+            for status in paths[row.path][row.method.lower()]["responses"]:
+                assert f" {status}" in head + section, f"{row.method} {row.path}: {status}"
 
 
 PUBLIC = [
