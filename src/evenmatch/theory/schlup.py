@@ -280,6 +280,10 @@ def schlup(
 
     Raises:
         ConfigError: A number is out of range.
+
+    Differs from the paper:
+        Where few come, the best of (6) and (8) lies below one match per round and one bracket,
+        even below 0; the least that there can be is then the best, since both costs are convex.
     """
     _check(k=k, rate=rate, wait_max=wait_max)
     _check_counts(rounds_of=rounds_of, brackets=brackets, criteria=criteria)
@@ -294,6 +298,8 @@ def schlup(
             r, k=k, rate=rate, wait_max=wait_max, criteria=criteria, printed=printed
         )
 
+    if not printed:
+        best_n, best_r = max(float(k), best_n), max(1.0, best_r)
     # Both costs are convex, so the best whole number is next to the best real one.
     x = rounds_of or min(_neighbours(best_n / k), key=periodic)
     r = brackets or min(_neighbours(best_r), key=multi)

@@ -201,3 +201,10 @@ def test_figures_of_periodic_matching_are_undefined_for_several_criteria() -> No
 def test_numbers_out_of_range_are_refused(changed, sentence) -> None:
     with pytest.raises(ConfigError, match=sentence):
         schlup(**(AT_TEN | changed))
+
+
+def test_where_few_come_a_round_has_one_match_and_a_criterion_one_bracket() -> None:
+    found = schlup(k=2, rate=0.001, wait_max=5.0)
+    assert (found["n_opt"], found["r_opt"]) == (2.0, 1.0)
+    assert (found["rounds_of"], found["brackets"]) == (1, 1)
+    assert schlup(k=2, rate=0.001, wait_max=5.0, printed=True)["n_opt"] == pytest.approx(-0.9)
