@@ -396,6 +396,32 @@ def test_log_tells_of_long_absences_once_a_minute(monkeypatch: pytest.MonkeyPatc
     play(scene)
 
 
+def test_log_tells_of_an_absence_once_for_all_shards_of_a_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = io.StringIO()
+    monkeypatch.setattr(log, "_logger", structlog.PrintLogger(told))
+    now = [0.0]
+
+    async def scene() -> None:
+        shards = [Lag(monotonic=lambda: now[0]) for _ in range(3)]
+        for lag in shards:
+            lag.begin(lambda: None)
+        now[0] += 3.0
+        for lag in shards:
+            now[0] += 0.001
+            assert lag.notice()[0] > 2.9
+        assert told.getvalue().count("server_was_away") == 1
+        now[0] += 7.0
+        for lag in shards:
+            lag.notice()
+            lag.end()
+        assert told.getvalue().count("server_was_away") == 2
+        assert "times_before" not in told.getvalue()
+
+    asyncio.run(scene())
+
+
 def test_recent_forgets_what_is_long_ago() -> None:
     recent = RecentDurations(60.0, 0.1)
     recent.add(0.0, 0.05)

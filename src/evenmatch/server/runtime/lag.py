@@ -15,6 +15,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
 from evenmatch.server.runtime.logs import log
 
@@ -71,6 +72,39 @@ class RecentDurations:
         return sum([each[1] for each in found]), sum([each[2] for each in found]), longest
 
 
+class AbsenceLog:
+    """Logs absences of one event loop, each once, however many shards of the loop notice it."""
+
+    def __init__(self) -> None:
+        self._ended_at = self._logged_at = -math.inf
+        self._logged, self._untold = 0.0, 0
+
+    def tell(self, now: float, away: float) -> None:
+        """Log an absence: one a minute, and each that is twice as long as the one before it.
+
+        Args:
+            now: Its end.
+            away: Its length, seconds.
+        """
+        if now - away < self._ended_at:
+            return
+        self._ended_at = now
+        if now - self._logged_at < LOGGED_EVERY and away < 2.0 * self._logged:
+            self._untold += 1
+            return
+        untold = {"times_before": self._untold} if self._untold else {}
+        self._logged_at, self._logged, self._untold = now, away, 0
+        log.warning(
+            "server_was_away",
+            seconds=round(away, 3),
+            **untold,
+            consequence="nobody was answered; ready-checks and heartbeats get the time back",
+        )
+
+
+_absence_logs: WeakKeyDictionary[asyncio.AbstractEventLoop, AbsenceLog] = WeakKeyDictionary()
+
+
 class Lag:
     """The lateness of one event loop.
 
@@ -98,8 +132,7 @@ class Lag:
         self._seen_at = self._due_at = monotonic()
         self._timer: asyncio.TimerHandle | None = None
         self._then: Callable[[], None] | None = None
-        self._logged_at = -math.inf
-        self._logged, self._untold = 0.0, 0
+        self._absences = AbsenceLog()
 
     @property
     def longest(self) -> float:
@@ -115,6 +148,7 @@ class Lag:
     def begin(self, then: Callable[[], None]) -> None:
         """Start measuring; `then` is called each time that the loop runs."""
         self._then = then
+        self._absences = _absence_logs.setdefault(asyncio.get_running_loop(), self._absences)
         self._seen_at = self._monotonic()
         self._arm()
 
@@ -137,25 +171,11 @@ class Lag:
             return 0.0, 0.0
         self._seen_at = now
         if away >= LOGGED_LEAST:
-            self._tell(now, away)
+            self._absences.tell(now, away)
         excused = away + min(away, READ_MOST)
         self.away += away
         self.excused += excused
         return away, excused
-
-    def _tell(self, now: float, away: float) -> None:
-        """Log an absence: one a minute, and each that is twice as long as the one before it."""
-        if now - self._logged_at < LOGGED_EVERY and away < 2.0 * self._logged:
-            self._untold += 1
-            return
-        untold = {"times_before": self._untold} if self._untold else {}
-        self._logged_at, self._logged, self._untold = now, away, 0
-        log.warning(
-            "server_was_away",
-            seconds=round(away, 3),
-            **untold,
-            consequence="nobody was answered; ready-checks and heartbeats get the time back",
-        )
 
     def _arm(self) -> None:
         self._due_at = self._monotonic() + INTERVAL
