@@ -72,3 +72,9 @@ def test_both_play_others_at_once(hall: Hall) -> None:
     hall.enter(3.0, c=1460, d=1580)
     void(hall)
     assert hall.matches == [(5.0, (A, "s0-3")), (5.0, (B, "s0-4"))]
+
+
+def test_who_is_matched_in_the_same_decision_is_nobody_to_play_with(hall: Hall) -> None:
+    void(hall)
+    hall.enter(6.0, c=1460, e=1440, d=1580)
+    assert hall.matches == [(6.0, ("s0-3", "s0-4")), (6.0, (B, "s0-5"))]

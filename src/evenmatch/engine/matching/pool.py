@@ -150,9 +150,14 @@ class Pool:
             Who is kept.
         """
         beside = frozenset([ticket.id for ticket in tickets])
-        kept = max(
-            tickets, key=lambda each: (self._plays_others_at(each, beside, now), each.age_key)
-        )
+        newest_first = sorted(tickets, key=attrgetter("age_key"), reverse=True)
+        kept, latest = newest_first[0], -math.inf
+        for ticket in newest_first:
+            at = self._plays_others_at(ticket, beside, now)
+            if at > latest:
+                kept, latest = ticket, at
+            if at == math.inf:
+                break
         for ticket in tickets:
             if ticket is not kept:
                 self.give(ticket, now)

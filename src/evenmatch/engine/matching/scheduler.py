@@ -318,6 +318,7 @@ class Scheduler:
 
     def carry_out(self, pool: Pool, decision: Decision, *, fired: bool) -> None:
         """Make the matches of a decision, and begin its job."""
+        failed: list[list[Ticket]] = []
         for grouping in decision.matches:
             try:
                 tickets, seating = check_grouping(pool, grouping, self.now, fired)
@@ -330,11 +331,14 @@ class Scheduler:
                 return
             tables = self.tables
             if tables.dissolved and tables.dissolved_until(tickets) > self.now:
-                self._keep_apart(pool, tickets)
+                failed.append(tickets)
             elif pool.name not in self.fills.pending or not self.fills.rival(
                 pool, tickets, seating
             ):
                 self.make_match(pool, (tickets, seating, grouping.bots), decided=True)
+        # Once all others have been matched, it is known who is left to play with.
+        for tickets in failed:
+            self._keep_apart(pool, tickets)
         if pool.held_until and pool.keeps_in_vain:
             self.dirty[pool.name] = None
         if decision.job is not None:
