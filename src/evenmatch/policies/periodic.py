@@ -165,10 +165,10 @@ class PeriodicMatcher(NoJobs):
         self.evaluations = 0
         self._newest = 0
         self._flushed_at: float = memory.get("flushed_at", -1.0)
-        self._flushed_to: int = memory.get("flushed_to", 0)
-        # Whether somebody has come since the last flush. Who enters before the first decision and
-        # was there at a flush that is remembered has not: a restart lets everybody enter.
-        self._has_news = self._has_decided = False
+        # Who has waited since before the last flush: all others of the pool have come since. A
+        # restart lets everybody enter before the first decision, also who came back in between.
+        self._stayed: set[str] = set()
+        self._remembered = frozenset(memory.get("stayed", ()))
         self._known_to: int = memory.get("known_to", 0)
 
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
@@ -184,7 +184,8 @@ class PeriodicMatcher(NoJobs):
         self._rows[entry.id] = (value, *self._pairs.row(entry))
         if entry.sequence > max(self._newest, self._known_to):
             self._arrive(entry.enqueued_at)
-        self._has_news |= self._has_decided or entry.sequence > self._flushed_to
+        if entry.id in self._remembered:
+            self._stayed.add(entry.id)
         self._newest = max(self._newest, entry.sequence)
         self.evaluations += 1
         if last is not None and entry.age_key < last.age_key:
@@ -196,20 +197,23 @@ class PeriodicMatcher(NoJobs):
         del now
         if self._pool.pop(entry_id, None) is not None:
             del self._rows[entry_id]
+            self._stayed.discard(entry_id)
 
     def decide(self, now: float, fired: bool = False) -> Decision:
         """Flush when somebody's coming fills the pool or the longest waiting ticket is overdue."""
-        self._has_decided = True
-        is_full = len(self._pool) >= self._full and self._has_news
+        self._remembered = frozenset()
+        is_full = len(self._pool) >= self._full and len(self._pool) > len(self._stayed)
         deadline = self._deadline()
         if is_full or deadline < now or (deadline == now and fired):
             matches = self._flush(now)
+            self._stayed = set(self._pool)
             return Decision(matches, self._deadline())
         return Decision(wake_at=deadline)
 
     def memory(self) -> Memory:
-        """Return when and up to which ticket the pool was flushed, and what sets its size."""
-        known: dict[str, object] = {"flushed_at": self._flushed_at, "flushed_to": self._flushed_to}
+        """Return when the pool was flushed and who stayed, and what sets its size."""
+        stayed = [ticket_id for ticket_id in self._pool if ticket_id in self._stayed]
+        known: dict[str, object] = {"flushed_at": self._flushed_at, "stayed": stayed}
         if self._is_adaptive:
             newest = max(self._newest, self._known_to)
             known |= {"full": self._full, "arrivals": list(self._arrivals), "known_to": newest}
@@ -217,7 +221,8 @@ class PeriodicMatcher(NoJobs):
 
     def _forget(self) -> None:
         """Begin anew: the memory is newer than the pool, so its instants are still to come."""
-        self._flushed_at, self._flushed_to, self._known_to = -1.0, 0, 0
+        self._flushed_at, self._known_to = -1.0, 0
+        self._stayed, self._remembered = set(), frozenset()
         self._arrivals.clear()
 
     def _arrive(self, at: float) -> None:
@@ -243,7 +248,7 @@ class PeriodicMatcher(NoJobs):
         return math.inf
 
     def _flush(self, now: float) -> tuple[Grouping, ...]:
-        self._flushed_at, self._flushed_to, self._has_news = now, self._newest, False
+        self._flushed_at = now
         count = len(self._pool) - len(self._pool) % self._k
         tickets = list(islice(self._pool.values(), count))
         self.evaluations += 2 * count

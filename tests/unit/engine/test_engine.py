@@ -1064,7 +1064,7 @@ class TestRecovery:
     def test_memories_come_from_the_matchers(self) -> None:
         at_work = engine(queue("a"), queue("b", policy="periodic"))
 
-        assert at_work.memories() == {"a": {}, "b": {"flushed_at": -1.0, "flushed_to": 0}}
+        assert at_work.memories() == {"a": {}, "b": {"flushed_at": -1.0, "stayed": []}}
 
 
 class TestParties:

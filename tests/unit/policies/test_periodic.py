@@ -171,7 +171,7 @@ def test_restored_matcher_remembers_its_last_flush() -> None:
     for each in waiting:
         after.enter(each, 11.5)
 
-    assert before.memory() == {"flushed_at": 11.0, "flushed_to": 2}
+    assert before.memory() == {"flushed_at": 11.0, "stayed": ["t1", "t2"]}
     assert after.decide(11.5) == before.decide(11.5) == Decision(wake_at=12.0)
 
 
@@ -276,6 +276,8 @@ def test_adaptive_matcher_restored_half_way_knows_the_rate() -> None:
     enter(before, *arrivals(1, 2, 3))
 
     after = Periodic(adaptive=True).matcher(in_queue, seed=1, memory=before.memory())
+    for each in arrivals(1, 2, 3):
+        after.enter(each, 3.0)
 
     assert before.memory()["arrivals"] == [1.0, 2.0, 3.0]
     assert after.memory() == before.memory()
