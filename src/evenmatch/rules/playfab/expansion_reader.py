@@ -11,6 +11,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
+from evenmatch.model.fields import LARGEST
 from evenmatch.rules.fields import Fields, number_of
 from evenmatch.rules.findings import child_path, excerpt
 from evenmatch.rules.json_text import Json
@@ -127,6 +128,10 @@ def _linear(
     findings = fields.findings
     delta = fields.number("Delta", is_needed=True) or 0.0
     limit = fields.number("Limit")
+    if abs(delta) > LARGEST:
+        message = f"must be a number from -1e15 to 1e15, got {excerpt(fields.raw('Delta'))}"
+        findings.error(fields.at("Delta"), message)
+        return ExpansionSteps((((0.0, number.base),),), "linear")
     if delta < 0 and not number.is_falling:
         message = f"must be above 0, since {number.key} widens as it grows, got {delta:g}"
         findings.error(fields.at("Delta"), message)

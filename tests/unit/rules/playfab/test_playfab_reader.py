@@ -371,6 +371,12 @@ def test_rules_that_compare_very_many_pairs_of_teams_are_refused() -> None:
     assert not any(each.startswith("error") for each in found(queue(**sizes, Rules=rules)))
 
 
+def test_step_that_no_number_could_take_is_an_error() -> None:
+    expansion = {"Type": "Linear", "Delta": 1e307, "SecondsBetweenExpansions": 5}
+    (error,) = found(queue(Rules=[difference(Expansion=expansion)]))
+    assert error.startswith("error: $.Rules[0].Expansion.Delta must be a number from -1e15 to 1e15")
+
+
 def test_empty_expansions_of_the_api_are_none() -> None:
     raw = queue(Rules=[difference(LinearExpansion={}, CustomExpansion={})])
     assert found(raw) == []
