@@ -393,6 +393,38 @@ def test_figures_that_every_node_shows_count_once(alert: str, name: str, limit: 
         assert bool(fires(EXPRESSIONS[alert], before, now)) is is_firing
 
 
+@pytest.mark.parametrize(
+    ("alert", "name"),
+    [
+        ("EvenmatchOverloaded", "evenmatch_request_seconds_count"),
+        ("EvenmatchCallerLimited", "evenmatch_refused_callers_total"),
+    ],
+)
+def test_what_independent_servers_refuse_is_not_added_up(alert: str, name: str) -> None:
+    def of_jobs(**refused: float) -> Scrape:
+        facts = {"status": "429", "reason": "too_many_requests"}
+        return {name: {frozenset({**facts, "job": j}.items()): n for j, n in refused.items()}}
+
+    before = of_jobs(chess=0.0, tanks=0.0)
+    assert fires(EXPRESSIONS[alert], before, of_jobs(chess=40.0, tanks=40.0)) == {}
+    (labels,) = fires(EXPRESSIONS[alert], before, of_jobs(chess=40.0, tanks=51.0))
+    assert dict(labels) == {"job": "tanks"}
+
+
+@pytest.mark.parametrize("alert", ["EvenmatchUnexpectedErrors", "EvenmatchServerErrors"])
+def test_alert_about_errors_says_whose_they_are(alert: str) -> None:
+    def of_jobs(chess: float, tanks: float) -> Scrape:
+        counted = {
+            frozenset({"status": "500", "job": job}.items()): count
+            for job, count in (("chess", chess), ("tanks", tanks))
+        }
+        names = ("evenmatch_unexpected_errors_total", "evenmatch_request_seconds_count")
+        return dict.fromkeys(names, counted)
+
+    (labels,) = fires(EXPRESSIONS[alert], of_jobs(0.0, 0.0), of_jobs(0.0, 1.0))
+    assert dict(labels) == {"job": "tanks"}
+
+
 def test_shard_without_matches_is_seen_beside_one_that_makes_them() -> None:
     def both(still: float, busy: float) -> Vector:
         return {
