@@ -1,6 +1,7 @@
 """Connections: all that wait are taken in one round of the loop, and never more than may be."""
 
 import asyncio
+import io
 import socket
 
 from evenmatch.server.http import connections as accepting
@@ -64,7 +65,7 @@ def test_all_who_wait_are_taken_in_one_round() -> None:
     assert asyncio.run(play()) == 40
 
 
-def test_whoever_comes_beyond_the_limit_is_told_so() -> None:
+def test_whoever_comes_beyond_the_limit_is_told_so(told: io.StringIO) -> None:
     async def play() -> tuple[list[bytes], int]:
         open_: set[Held] = set()
         turned: list[None] = []
@@ -94,6 +95,9 @@ def test_whoever_comes_beyond_the_limit_is_told_so() -> None:
     for answer in answers:
         assert answer.startswith(b"HTTP/1.1 503 ")
         assert b"too many connections are open" in answer
+    (line,) = told.getvalue().splitlines()
+    assert "3 are open" in line
+    assert "ulimit -n" in line
 
 
 def test_process_keeps_descriptors_for_itself(monkeypatch: object) -> None:

@@ -31,6 +31,7 @@ PAUSE = 0.1
 """Seconds without a look where the system gives no more descriptors."""
 SAY_EVERY = 60.0
 """Seconds between two lines of the log about connections that were turned away."""
+LIMIT = "the limit of open files allows: raise it (`ulimit -n`, LimitNOFILE= in systemd)"
 FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 5\r\n"
     b"content-type: application/json\r\ncontent-length: %d\r\n\r\n%s"
@@ -139,7 +140,7 @@ class Acceptor:
     def _turn_away(self, connection: socket.socket) -> None:
         """Close a connection for which there is no place, with a word where that costs nothing."""
         self._turned_away()
-        self._say("connections_refused", error=f"{self._most} are open")
+        self._say("connections_refused", error=f"{self._most} are open, the most that {LIMIT}")
         with connection, suppress(OSError):
             if self._context() is None:
                 connection.send(FULL % (len(SENTENCE), SENTENCE))
