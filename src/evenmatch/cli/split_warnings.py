@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from evenmatch.model.group_split import GroupSplit, read_split
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Arrivals
-from evenmatch.model.shards import shards_of, split_of
+from evenmatch.model.shards import split_of
 
 FEW = 100.0
 """Arrivals a second in a part below which it is said that matches suffer.
@@ -24,11 +24,7 @@ def split_warnings(queues: Sequence[Queue], arrivals: Arrivals | None) -> Iterat
     Args:
         queues: All queues.
         arrivals: What a simulation plays, whose rate tells how many there are in a part.
-
-    Raises:
-        ConfigError: Queues that belong together are split in different ways.
     """
-    shards_of(queues)
     for group in dict.fromkeys(queue.group for queue in queues):
         own = [queue for queue in queues if queue.group == group]
         split = read_split(split_of(own))

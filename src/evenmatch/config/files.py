@@ -29,6 +29,7 @@ from evenmatch.errors import ArrivalsError, ConfigError, MatchmakingError
 from evenmatch.model.checks import Place, decode, is_noted
 from evenmatch.model.queue import Queue, Switchback
 from evenmatch.model.scenario import SHIPPED, Scenario
+from evenmatch.model.shards import shards_of
 from evenmatch.policies.hooks import check_conditions, rules_of
 from evenmatch.policies.registry import parse_policy
 from evenmatch.simulation.arrivals.tables import numbers_in
@@ -415,6 +416,7 @@ def _queues(table: ScenarioTable, read: FileReaders) -> tuple[Queue, ...]:
             _check_turns(queue, queue.switchback, at.at("switchback").at("policies"))
         if queue.shadow is not None:
             _check_policy(msgspec.structs.replace(queue, policy=queue.shadow), at.at("shadow"))
+    shards_of(queues)  # Refuses those that stay together and are split in different ways.
     return queues
 
 

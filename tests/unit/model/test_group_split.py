@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from evenmatch.config.files import parse_scenario
+from evenmatch.config.files import parse_scenario, parse_server
 from evenmatch.errors import ConfigError
 from evenmatch.lab.simulate import simulate
 from evenmatch.model.group_split import PARTS_MAX, read_split
@@ -81,6 +81,9 @@ def test_bands_need_ratings_that_come_with_the_ticket() -> None:
 def test_queues_that_belong_together_are_split_alike() -> None:
     with pytest.raises(ConfigError, match="must be split alike"):
         shards_of([Queue("a", split="hash:2"), Queue("b")])
+    for read in (parse_scenario, parse_server):
+        with pytest.raises(ConfigError, match=r"queues a and b .* must be split alike"):
+            read('[[queue]]\nname = "a"\nsplit = "hash:2"\n[[queue]]\nname = "b"\n')
     found = shards_of(
         [Queue("a", split="hash:2"), Queue("b", split="hash:2"), Queue("c", group="x")]
     )
