@@ -949,7 +949,7 @@ def test_node_that_was_refused_takes_part_once_its_refuser_is_gone(
         await until(lambda: seat.present is not None, "the lease")
         # Files that are read anew may have mended it, too.
         answers.append(answers[0])
-        running._greetings._be_refused("b/1@127.0.0.1:2")
+        running._greetings._be_refused("b/1@127.0.0.1:2", 0, is_odd=False)
         assert running._greetings.is_estranged
         running._greetings.forgive()
         assert not running._greetings.is_estranged

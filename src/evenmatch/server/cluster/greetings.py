@@ -172,7 +172,7 @@ class Greetings:
             elif (said := msgspec.json.decode(answer.body, type=Problem)).error == OTHER_CLUSTER:
                 self._be_refused(owner, shards_held, is_odd=said.where == GREETED)
 
-    def _be_refused(self, owner: str, shards_held: int = 0, *, is_odd: bool = False) -> None:
+    def _be_refused(self, owner: str, shards_held: int, *, is_odd: bool) -> None:
         """Note that an owner refuses this node.
 
         Args:
