@@ -1,6 +1,7 @@
 """The runtime on a journal in memory: the gate, failure, rebuilding, snapshots."""
 
 import asyncio
+import io
 import math
 import threading
 import time
@@ -229,6 +230,33 @@ def test_failed_append_answers_503_and_the_shard_comes_back(
         await runtime.stop()
 
     play(scene)
+
+
+def test_log_tells_of_an_outage_whenever_its_reason_is_another(
+    monkeypatch: pytest.MonkeyPatch, told: io.StringIO
+) -> None:
+    monkeypatch.setattr(runtime_module, "REBUILD_PAUSES", (0.01,))
+    tries: list[str] = []
+
+    async def rebuild(_: Runtime) -> None:
+        tries.append("it does not answer" if len(tries) < 3 else "its disk is full")
+        raise JournalUnavailable(tries[-1])
+
+    async def scene() -> None:
+        journal = FailingJournal()
+        runtime = Runtime(PLAN, journal)
+        await runtime.start()
+        monkeypatch.setattr(Runtime, "_rebuild", rebuild)
+        journal.error = JournalUnavailable("it does not answer")
+        with pytest.raises(JournalUnavailable):
+            await enqueue(runtime, "ada")
+        await until(lambda: len(tries) > 5)
+        assert runtime.unready == "its disk is full"
+        await runtime.stop()
+
+    play(scene)
+    lines = [line for line in told.getvalue().splitlines() if "shard_failed" in line]
+    assert ["disk is full" in line for line in lines] == [False, True]
 
 
 def test_error_that_nobody_foresaw_rebuilds_the_shard(monkeypatch: pytest.MonkeyPatch) -> None:

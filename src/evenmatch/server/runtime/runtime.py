@@ -548,8 +548,7 @@ class Runtime(CallbackPort):
             listener.reset(recovered.engine)
         self.failure, self.is_cut_off = None, False
         self._idle.set()
-        # Nobody who was asked for acceptance pays for the time that the server was away, nor for
-        # that which their clients take to come back.
+        # Who is asked to accept pays neither for time away, nor for that of clients to come back.
         grace = RETURN_SECONDS * self.clock.speed
         for prolong in time_back(recovered.engine.tables, self.clock.now(), grace):
             # They fire the timers that were due, so a policy may have asked for a job.
@@ -564,8 +563,11 @@ class Runtime(CallbackPort):
         self._idle.clear()
         self._work.set()
 
-    def _stand_still(self, error: JournalError) -> None:
-        """Answer nobody, because of an error."""
+    def _stand_still(self, error: JournalError, before: JournalError | None = None) -> None:
+        """Answer nobody, because of an error; the log is told unless it was the same before."""
+        if str(error) != str(before):
+            shard, consequence = self.plan.shard, "requests are answered with 503"
+            log.error("shard_failed", shard=shard, error=str(error), consequence=consequence)
         self.failure = str(error)
         self.is_cut_off = isinstance(error, JournalUnavailable) and type(error) is not ShardFailed
 
@@ -573,8 +575,6 @@ class Runtime(CallbackPort):
         """Answer everyone who waits with a 503, and rebuild the shard or give it up."""
         self._stand_still(error)
         self._timer.disarm()
-        consequence = "requests are answered with 503"
-        log.error("shard_failed", shard=self.plan.shard, error=str(error), consequence=consequence)
         self._execute(self.shard.fail(error))
         self._idle.set()
         await self._snapshots.forget()
@@ -586,8 +586,8 @@ class Runtime(CallbackPort):
             try:
                 await self._rebuild()
             except JournalError as again:
+                self._stand_still(again, error)
                 error = again
-                self._stand_still(again)
             except Exception as again:  # noqa: BLE001
                 error = self.give_up_shard(again)
             else:
