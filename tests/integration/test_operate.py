@@ -2,8 +2,11 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,7 @@ import pytest
 
 from evenmatch.cli.main import main
 from tests.integration.serving import CONFIG, Server, running, ticket
-from tests.waiting import wait_until
+from tests.waiting import GIVE_UP, wait_until
 
 WIDER = CONFIG.replace("limit=100", "limit=300")
 SOLO = CONFIG.replace("players = 2", "players = 2\nparty_sizes = [1]")
@@ -96,19 +99,29 @@ def test_change_over_http_is_used_again_by_the_next_process(tmp_path: Path) -> N
         assert "--config-from" in line["choose"]
 
 
+@contextmanager
+def standing_by(server: Server, directory: Path, port: int) -> Iterator[subprocess.Popen[str]]:
+    """Start a second server that waits until the first one stops."""
+    command = [sys.executable, "-m", "evenmatch.cli.main", "serve", str(directory / "config.toml")]
+    command += ["--data", str(directory / "data"), "--port", str(port), "--wait"]
+    with server.log.open("a", encoding="utf-8") as errors:
+        second = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+    assert second.stdout is not None
+    try:
+        wait_until(lambda: bool(logged(server, "waiting_for_the_other_server")))
+        yield second
+    finally:
+        second.kill()
+        second.wait(15.0)
+        second.stdout.close()
+
+
 def test_draining_server_takes_no_tickets_and_hands_over_to_the_one_that_waits(
     tmp_path: Path,
 ) -> None:
     with running(tmp_path) as server:
         server.create("ada")
-        path = str(tmp_path / "config.toml")
-        command = [sys.executable, "-m", "evenmatch.cli.main", "serve", path, "--wait"]
-        command += ["--data", str(tmp_path / "data"), "--port", str(server.port)]
-        with server.log.open("a", encoding="utf-8") as errors:
-            second = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
-        assert second.stdout is not None
-        try:
-            wait_until(lambda: bool(logged(server, "waiting_for_the_other_server")))
+        with standing_by(server, tmp_path, server.port) as second:
             server.process.send_signal(signal.SIGUSR1)
             wait_until(lambda: server.call("GET", "/readyz").body["status"] == "draining")
             refused = server.create("bob")
@@ -118,38 +131,35 @@ def test_draining_server_takes_no_tickets_and_hands_over_to_the_one_that_waits(
             assert server.call("GET", "/v1/tickets/s0-1").body["state"] == "waiting"
             assert server.call("POST", "/v1/drain?limit=0").body["draining"] is True
             assert server._reap() == 0
+            assert second.stdout is not None
             assert second.stdout.readline(), "the second server listens"
             assert server.create("bob").body["id"] == "s0-2"
             assert server.call("GET", "/v1/tickets/s0-1").body["state"] == "matched"
-        finally:
-            second.kill()
-            second.wait(15.0)
-            second.stdout.close()
 
 
 def test_signals_that_come_before_a_server_listens_wait_for_it(tmp_path: Path) -> None:
     with running(tmp_path) as server:
         server.create("ada")
-        config = tmp_path / "config.toml"
-        command = [sys.executable, "-m", "evenmatch.cli.main", "serve", str(config), "--wait"]
-        command += ["--data", str(tmp_path / "data"), "--port", str(server.port)]
-        with server.log.open("a", encoding="utf-8") as errors:
-            second = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
-        assert second.stdout is not None
-        try:
-            wait_until(lambda: bool(logged(server, "waiting_for_the_other_server")))
-            config.write_text(WIDER)
+        with standing_by(server, tmp_path, server.port) as second:
+            (tmp_path / "config.toml").write_text(WIDER)
             second.send_signal(signal.SIGHUP)
             second.send_signal(signal.SIGUSR1)
             assert server.stop() == 0
+            assert second.stdout is not None
             assert second.stdout.readline(), "the second server listens"
             wait_until(lambda: bool(logged(server, "configuration_reloaded")))
             wait_until(lambda: server.call("GET", "/readyz").body["status"] == "draining")
             assert "limit=300" in server.call("GET", "/v1/queues").body[0]["policy"]
-        finally:
-            second.kill()
-            second.wait(15.0)
-            second.stdout.close()
+
+
+def test_start_that_fails_says_why_whatever_signals_came_before(tmp_path: Path) -> None:
+    with running(tmp_path) as server, socket.create_server(("127.0.0.1", 0)) as taken:
+        with standing_by(server, tmp_path, taken.getsockname()[1]) as second:
+            second.send_signal(signal.SIGHUP)
+            second.send_signal(signal.SIGUSR1)
+            assert server.stop() == 0
+            assert second.wait(GIVE_UP) == 2
+        assert "choose another --port" in server.log.read_text()
 
 
 def test_log_says_why_and_when_a_server_stopped(tmp_path: Path) -> None:

@@ -18,7 +18,10 @@ HELD = {
 
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """Let the system keep the signals until they are released, or the start has failed."""
+    """Let the system keep the signals until they are released, or the start has failed.
+
+    What was kept until then would end the process before it could say why the start has failed.
+    """
     if not HELD:
         yield
         return
@@ -26,6 +29,8 @@ def signals_held() -> Iterator[None]:
     try:
         yield
     finally:
+        while kept := HELD & signal.sigpending():
+            signal.sigwait(kept)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
