@@ -97,7 +97,8 @@ class Greetings:
         """Return the owner that this node gives its shards to, "" if it keeps them.
 
         It refuses this node, which nobody greets, while others greet it. Of two nodes that refuse
-        each other, nobody can say whose clock is right: both keep what they have.
+        each other, nobody can say whose clock is right: both keep what they have. A node that has
+        all shards is told nothing: it asks owners only, and whoever has none refuses nobody.
         """
         return self._outnumbered_by if self.is_estranged and not self.members.alive else ""
 
@@ -105,7 +106,7 @@ class Greetings:
         """Return why this node must keep away from all shards, "" if nothing is in its way.
 
         Args:
-            shards_held: How many it has: whoever has one is refused by nobody that counts.
+            shards_held: How many it has: whoever has one keeps it, unless others greet each other.
         """
         if self.address.taken_by:
             return TAKEN
