@@ -125,11 +125,11 @@ def _check_game(config: Path, matches: Path | None, against: str | None, tenant:
             *warnings_of(scenario, pools),
             *drawn_instead(scenario),
             *scale_warnings(scenario.queues, tried),
-            *setting_warnings(settings, [pool.queue for pool in pools]),
+            *setting_warnings(settings, scenario.queues),
             *([] if is_counted else [uncounted(scenario)]),
         ]
     print(f"{config} is valid.")
-    for described in describe_all(pools):
+    for described in describe_all(scenario.queues, pools):
         print("\n" + described)
     if warnings:
         print()

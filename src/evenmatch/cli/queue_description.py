@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+
+import msgspec
 
 from evenmatch.cli.rating_warnings import RATING, rating_warnings, systems_of
 from evenmatch.cli.split_warnings import split_warnings
@@ -26,7 +28,8 @@ from evenmatch.model.queue import (
 )
 from evenmatch.model.scenario import Scenario
 from evenmatch.policies.default_choice import default_choice
-from evenmatch.policies.hooks import target_of
+from evenmatch.policies.hooks import rules_of, target_of
+from evenmatch.policies.registry import parse_policy
 from evenmatch.policies.shared.condition_search import players_of
 from evenmatch.ratings.registry import parse_system
 
@@ -54,20 +57,35 @@ def _decides(queue: Queue) -> str:
     return f"The policy {queue.policy} decides{f', {reason}' if policy == queue.policy else ''}."
 
 
-def describe_all(pools: list[Pool]) -> Iterator[str]:
+def in_turns(queue: Queue) -> list[Queue]:
+    """Return a queue with the rules that its policy adds; of a switchback, one for each policy.
+
+    Args:
+        queue: As configured.
+    """
+    specs = (queue.policy,) if queue.switchback is None else queue.switchback.policies
+    added = [rules_of(parse_policy(spec), queue) for spec in specs]
+    return [
+        msgspec.structs.replace(queue, policy=spec, rules=queue.rules + rules)
+        for spec, rules in zip(specs, added, strict=True)
+    ]
+
+
+def describe_all(queues: Sequence[Queue], pools: Sequence[Pool]) -> Iterator[str]:
     """Yield what each queue of a file means.
 
     Args:
-        pools: The queues at work, with the rules that their policies add.
+        queues: As configured.
+        pools: The same queues at work, in the same order.
     """
-    systems = systems_of([pool.queue for pool in pools])
-    for pool in pools:
-        yield "\n".join(_describe(pool, systems.get(pool.queue.rated_in)))
+    systems = systems_of(queues)
+    for queue, pool in zip(queues, pools, strict=True):
+        target = target_of(pool.queue, pool.policy)
+        yield "\n".join(_describe(queue, target, systems.get(queue.rated_in)))
 
 
-def _describe(pool: Pool, system: str | None) -> Iterator[str]:
-    """Yield sentences that say what a queue means whose ladder a system keeps, or None."""
-    queue = pool.queue
+def _describe(queue: Queue, target: float | None, system: str | None) -> Iterator[str]:
+    """Yield what a queue means whose policy keeps a mean wait, and a system its ladder, or None."""
     yield f"Queue {queue.name}: {_format(queue.format)}"
     if queue.format.is_variable:
         yield _minimum(queue)
@@ -76,11 +94,10 @@ def _describe(pool: Pool, system: str | None) -> Iterator[str]:
     yield _decides(queue)
     if queue.shadow is not None:
         yield f"A server runs {queue.shadow} beside it as a shadow, whose matches are only counted."
-    for rule in queue.rules:
-        yield kind_of(rule).sentence(rule)
+    yield from _limits(queue)
     yield _quality(queue)
     yield from _brings(queue, system)
-    yield _price(queue, target_of(queue, pool.policy))
+    yield _price(queue, target)
     if queue.handicap is not None:
         yield _handicap(queue.handicap)
     if queue.wait_max is None:
@@ -107,6 +124,17 @@ def _describe(pool: Pool, system: str | None) -> Iterator[str]:
             f"or {seconds(queue.match_max)} have passed."
         )
     yield from _running(queue)
+
+
+def _limits(queue: Queue) -> Iterator[str]:
+    """Yield the rules of a queue and those that its policies add, each of these in its turn."""
+    turns = in_turns(queue)
+    is_same = all(turn.rules == turns[0].rules for turn in turns)
+    for rule in turns[0].rules if is_same else queue.rules:
+        yield kind_of(rule).sentence(rule)
+    for turn in () if is_same else turns:
+        for rule in turn.rules[len(queue.rules) :]:
+            yield f"{kind_of(rule).sentence(rule)} This holds only in the turns of {turn.policy}."
 
 
 def _running(queue: Queue) -> Iterator[str]:
@@ -289,10 +317,10 @@ def brought_to(queue: Queue, system: str | None) -> dict[str, str]:
     """Return what players must bring to a queue, in words by attribute.
 
     Args:
-        queue: The queue.
+        queue: As configured.
         system: The rating system that keeps the queue's ladder, if there is one.
     """
-    brought = _brought(queue)
+    brought = {name: words for turn in in_turns(queue) for name, words in _brought(turn).items()}
     if system is not None:
         for each in RATED:
             brought.pop(each, None)
@@ -312,11 +340,13 @@ def _brings(queue: Queue, system: str | None) -> Iterator[str]:
         )
         if is_rated:
             yield f"Outcomes of its matches change ratings, by {system}; a {gets}"
-        elif brought != _brought(queue):
+        elif brought != brought_to(queue, None):
             yield f"A {gets}"
     if brought:
         words = list_in_words([*dict.fromkeys(brought.values())])
-        yield f"Each player brings {words}; other tickets are refused."
+        at_once = all(brought.keys() <= _brought(turn).keys() for turn in in_turns(queue))
+        end = "" if at_once else ", or end when a policy that needs what they lack has its turn"
+        yield f"Each player brings {words}; other tickets are refused{end}."
 
 
 def _criterion(criterion: Criterion, default: float) -> str:

@@ -16,7 +16,7 @@ def setting_warnings(settings: ServerSettings, queues: Sequence[Queue]) -> Itera
 
     Args:
         settings: Valid.
-        queues: All queues, with the rules that their policies add.
+        queues: All queues, as configured.
     """
     if settings.log_secret_file is not None and not settings.log_tickets:
         yield (

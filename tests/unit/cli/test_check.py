@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from evenmatch.cli.main import main
+from evenmatch.cli.setting_warnings import setting_warnings
+from evenmatch.config.files import load_server
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.testing import new_ticket
@@ -790,6 +792,31 @@ def test_what_guests_cannot_send_is_warned_of(
 ) -> None:
     begin = "warning: queue duel: guests cannot queue, because their clients may not send "
     assert begin + sentence in check(capsys, tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    "policies", ['"greedy", "window:limit=100"', '"window:limit=100", "greedy"']
+)
+def test_what_only_one_policy_of_a_switchback_asks_for_is_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, policies: str
+) -> None:
+    queue = f'[[queue]]\nname = "duel"\nswitchback = {{policies = [{policies}]}}\n'
+    told = check(capsys, tmp_path, queue + GUESTS)
+    limit = "The largest difference in rating between its players may be at most 100."
+    assert f"{limit} This holds only in the turns of window:limit=100.\n" in told
+    assert "refused, or end when a policy that needs what they lack has its turn.\n" in told
+    assert "guests cannot queue, because their clients may not send a rating" in told
+
+    told = check(capsys, tmp_path, queue.replace("greedy", "window:limit=100,every=5"))
+    assert limit + "\n" in told
+
+
+def test_rules_of_a_policy_keep_guests_out_of_a_starting_server_too(tmp_path: Path) -> None:
+    path = tmp_path / "duel.toml"
+    path.write_text('[[queue]]\npolicy = "window:limit=100"\n' + GUESTS)
+    queues, settings, _ = load_server(path)
+    (told,) = setting_warnings(settings, queues)
+    assert told.startswith("queue main: guests cannot queue")
 
 
 @pytest.mark.parametrize(
