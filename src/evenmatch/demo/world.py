@@ -242,13 +242,13 @@ class Setting(msgspec.Struct, frozen=True):
                 raise ConfigError("--hours goes with --world duel; the others have no end")
             pace = speed or self.speed
             feed = (seconds or SECONDS) * FEED_SHARE
-            _check_pace(pace)
+            _check_pace(pace, "--speed less")
             return ArrivalPlan(_guests(coming, feed * pace), pace, feed)
         every = _guests(coming, math.inf)
         chosen, span = busiest(every, (hours or HOURS) * HOUR)
         feed = math.inf if seconds is None else seconds * FEED_SHARE
         pace = speed or (self.speed if seconds is None else span / feed)
-        _check_pace(pace)
+        _check_pace(pace, "--speed less" if speed else "--seconds more, or --hours less")
         feed = min(feed, span / pace)
         return ArrivalPlan([guest for guest in chosen if guest.at <= feed * pace], pace, feed)
 
@@ -272,13 +272,13 @@ class Setting(msgspec.Struct, frozen=True):
         return Scenario(queues=queues, seed=1, answers=self.answers)
 
 
-def _check_pace(pace: float) -> None:
+def _check_pace(pace: float, advice: str) -> None:
     """Refuse a clock by which the server forgets matches before the demo has read of them."""
     if pace > PACE_MAX:
         raise ConfigError(
             f"the clock would run {pace:,.0f} times as fast as yours, and the server, which keeps "
             f"matches for a day, would forget them before the demo reads them; the most is "
-            f"{PACE_MAX:,.0f}: make --seconds more, or --hours or --speed less"
+            f"{PACE_MAX:,.0f}: make {advice}"
         )
 
 

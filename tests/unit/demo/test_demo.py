@@ -222,17 +222,18 @@ def test_busiest_part_begins_and_ends_where_most_come() -> None:
 
 
 @pytest.mark.parametrize(
-    ("world", "seconds", "speed", "hours"),
+    ("world", "seconds", "speed", "hours", "advice"),
     [
-        ("duel", 3.0, None, float("inf")),
-        ("duel", None, 30_000.0, None),
-        ("3v3", 3.0, 22_000.0, None),
+        ("duel", 3.0, None, float("inf"), "--seconds more, or --hours less"),
+        ("duel", None, 30_000.0, None, "--speed less"),
+        ("3v3", 3.0, 22_000.0, None, "--speed less"),
     ],
 )
 def test_a_clock_by_which_matches_are_forgotten_unread_is_refused(
-    world: str, seconds: float | None, speed: float | None, hours: float | None
+    world: str, seconds: float | None, speed: float | None, hours: float | None, advice: str
 ) -> None:
-    with pytest.raises(ConfigError, match="times as fast as yours, and the server, which keeps"):
+    told = "times as fast as yours, and the server, which keeps"
+    with pytest.raises(ConfigError, match=f"{told}.*the most is 21,600: make {advice}$"):
         SETTINGS[world].plan(seconds, speed, hours)
 
 
