@@ -35,9 +35,15 @@ def setting_warnings(settings: ServerSettings, queues: Sequence[Queue]) -> Itera
 
 
 def _of_guests(settings: ServerSettings, queues: Sequence[Queue]) -> Iterator[str]:
-    """Yield what a queue needs of its players that guests may not say of themselves."""
+    """Yield what a queue needs of its players that guests may not say of themselves, or are not."""
     systems = systems_of(queues)
     for queue in queues:
+        if not queue.format.admits(1):
+            yield (
+                f"queue {queue.name}: guests cannot queue, because they come alone; allow parties "
+                "of 1, or let your backend create their tickets"
+            )
+            continue
         brought = brought_to(queue, systems.get(queue.rated_in))
         lacking = [each for each in brought if each not in settings.player_attributes]
         named = [each for each in lacking if each not in RATED]

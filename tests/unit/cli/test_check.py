@@ -794,6 +794,13 @@ def test_what_guests_cannot_send_is_warned_of(
     assert begin + sentence in check(capsys, tmp_path, text)
 
 
+def test_guests_come_alone(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    of_two = QUEUE + "players = 2\nparty_sizes = [%s]\n" + GUESTS
+    alone = "warning: queue duel: guests cannot queue, because they come alone; allow parties of 1"
+    assert alone in check(capsys, tmp_path, of_two % "2")
+    assert alone not in check(capsys, tmp_path, of_two % "1, 2")
+
+
 @pytest.mark.parametrize(
     "policies", ['"greedy", "window:limit=100"', '"window:limit=100", "greedy"']
 )
