@@ -282,7 +282,7 @@ def schlup(
         ConfigError: A number is out of range.
 
     Differs from the paper:
-        Where few come, the best of (6) and (8) lies below one match per round and one bracket,
+        Where few come, the best of (6) and (9) lies below one match per round and one bracket,
         even below 0; the least that there can be is then the best, since both costs are convex.
     """
     _check(k=k, rate=rate, wait_max=wait_max)
