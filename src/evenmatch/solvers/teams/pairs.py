@@ -1,4 +1,4 @@
-"""Tables of what each pair of players costs: filled at once, or by rows for newcomers."""
+"""Tables of what each pair of players costs."""
 
 from __future__ import annotations
 
@@ -350,14 +350,6 @@ def shares_of(facts: Facts, seats: Ints) -> Floats:
     )
 
 
-def empty_pairs(capacity: int) -> Pairs:
-    """Return tables with room for `capacity` players, to be filled by rows."""
-    return Pairs(
-        np.zeros((capacity, capacity, 2), dtype=np.float32),
-        np.zeros((capacity, capacity), dtype=np.uint8),
-    )
-
-
 def tabulate(facts: Facts, layout: Ints, measures: Measures | None = None) -> Pairs:
     """Return the cost of each pair to a full match.
 
@@ -378,25 +370,6 @@ def tabulate(facts: Facts, layout: Ints, measures: Measures | None = None) -> Pa
     read = measures_of(facts) if measures is None else measures
     _fill_all(read, shares, pairs.costs, bits, pairs.flags)
     return pairs
-
-
-def fill_rows(pairs: Pairs, facts: Facts, layout: Ints, rows: Ints, alive: Ints) -> None:
-    """Fill the rows and columns of newcomers in tables that have room for them.
-
-    Args:
-        pairs: Tables of shape (capacity, capacity); changed in place.
-        facts: Of `capacity` players; those of unused rows are not read.
-        layout: Seats by team.
-        rows: The newcomers.
-        alive: All players whose pairs with the newcomers are needed, newcomers included.
-
-    Complexity:
-        O(len(rows) * len(alive)), one kernel call.
-    """
-    shares = shares_of(facts, layout)
-    bits = pairs.costs.view(np.int32)
-    measures = measures_of(facts)
-    _fill_some(measures, shares, pairs.costs, bits, pairs.flags, rows, alive)
 
 
 @kernel("int32(int32, int64, int64)", inline=True, allocates=False)
@@ -451,19 +424,3 @@ def _fill_all(
             for i in range(top, min(count, top + TILE)):
                 for j in range(max(left, i + 1), min(count, left + TILE)):
                     _fill_pair(measures, shares, costs, bits, flags, i, j)
-
-
-@kernel(f"void(Measures, {SHARES}, {_TABLES}, int64[::1], int64[::1])")
-def _fill_some(
-    measures: Measures,
-    shares: Floats,
-    costs: Singles,
-    bits: Places,
-    flags: Flags,
-    rows: Ints,
-    alive: Ints,
-) -> None:
-    for i in rows:
-        for j in alive:
-            if i != j:
-                _fill_pair(measures, shares, costs, bits, flags, i, j)

@@ -1,4 +1,4 @@
-"""Tables of pairs say what the reference says, filled at once or by rows."""
+"""Tables of pairs say what the reference says."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evenmatch.solvers.teams.batch import (
     REACHES,
     Batch,
 )
-from evenmatch.solvers.teams.pairs import empty_pairs, fill_rows, tabulate
+from evenmatch.solvers.teams.pairs import tabulate
 from evenmatch.solvers.teams.reference import pair_costs, reaches
 from tests.unit.solvers.batch.worlds import plain_batch, rich_batch
 
@@ -59,17 +59,3 @@ def test_flags_say_who_reaches_whom_and_lie_in_the_costs_too(batch: Batch) -> No
             assert bool(bits[i, j, 0] & 2) == bool(flags & REACHES)
             assert bool(bits[i, j, 0] & 4) == bool(flags & REACHED)
             assert bool(bits[i, j, 1] & 1) == bool(flags & (APART | NOT_MATES))
-
-
-@pytest.mark.parametrize("batch", WORLDS)
-def test_rows_filled_one_by_one_make_the_same_tables(batch: Batch) -> None:
-    pairs = tabulate(batch.facts, batch.seats)
-    grown = empty_pairs(batch.players)
-    newcomers = np.random.default_rng(3).permutation(batch.players)
-    for count in range(0, batch.players, 7):
-        rows = newcomers[count : count + 7]
-        alive = newcomers[: count + 7]
-        fill_rows(grown, batch.facts, batch.seats, rows, alive)
-    off = ~np.eye(batch.players, dtype=bool)
-    assert np.array_equal(grown.costs[off], pairs.costs[off])
-    assert np.array_equal(grown.flags[off], pairs.flags[off])
