@@ -82,6 +82,19 @@ def test_recording_gives_the_same_history(spec: str, monkeypatch: pytest.MonkeyP
     assert merged > SEEDS
 
 
+def test_run_ends_when_the_last_one_comes_who_waits_already(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first = recording(np.random.default_rng(1), 1)[0]
+    again = NewTicket(first.ticket.players, ("duel",), id="again")
+    arrivals = [first, Arrival(first.at + 7.5, again)]
+    queue = Queue(name="duel", criteria=(SKILL,), policy="price", wait_price=0.2)
+    engine, compiled = both(Scenario((queue,)), arrivals, monkeypatch)
+    assert [ticket["wait"] for ticket in engine.tickets] == [7.5]
+    assert compiled.tickets == engine.tickets
+    assert compiled.summary == engine.summary
+
+
 def quality(match: dict[str, object]) -> dict[str, object]:
     known = match.get("quality")
     return {} if known is None else {"quality": pytest.approx(known, rel=1e-9)}

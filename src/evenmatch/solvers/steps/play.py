@@ -272,13 +272,15 @@ def play(
             state[MADE] = fire(kind, waiting, on_deadline, due, slots, run, state)
         if row < count and counts[FREE_TOP] == 0:
             return
-        if row < count and not _waits_already(run, row):
-            slot = take_slot(waiting, row + 1, arrives_at)
+        if row < count:
+            # Whoever waits already comes, too: the run goes on until then.
             numbers[CLOCK] = arrives_at
-            for value in range(values.shape[0]):
-                points[FIRST_VALUE + value, slot] = values[value, row]
-            link(points, waiting.links, numbers, counts, slot)
-            arrive(kind, waiting, slot, arrives_at)
-            found = decide(kind, waiting, arrives_at, False, slots)
-            state[MADE] = _write(waiting, arrives_at, found, slots, run, state[MADE])
+            if not _waits_already(run, row):
+                slot = take_slot(waiting, row + 1, arrives_at)
+                for value in range(values.shape[0]):
+                    points[FIRST_VALUE + value, slot] = values[value, row]
+                link(points, waiting.links, numbers, counts, slot)
+                arrive(kind, waiting, slot, arrives_at)
+                found = decide(kind, waiting, arrives_at, False, slots)
+                state[MADE] = _write(waiting, arrives_at, found, slots, run, state[MADE])
         state[ROW] += 1
