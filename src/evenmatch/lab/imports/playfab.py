@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from evenmatch.errors import ConfigError
 from evenmatch.lab.imports.playfab_kinds import (
@@ -23,7 +24,7 @@ from evenmatch.lab.imports.report import (
 from evenmatch.lab.imports.toml_text import arrivals_text, json_file, table_text, value_text
 from evenmatch.lab.playfab_draws import drawn_by_queue
 from evenmatch.model.queue import Criterion
-from evenmatch.model.scenario import Distribution
+from evenmatch.model.scenario import Choice, Distribution
 from evenmatch.rules.findings import child_path
 from evenmatch.rules.flexmatch.compile import CRITERIA_MAX, RULES_MAX
 from evenmatch.rules.json_text import Json
@@ -75,7 +76,6 @@ def import_queues(text: bytes, options: ImportOptions, beside: str = "") -> Impo
     tables: list[str] = []
     files: dict[str, str] = {}
     lines_found: list[ImportLine] = []
-    drawn: dict[str, Distribution] = {}
     for queue in source.queues:
         one = _QueueImport(queue, source, options)
         name = beside if beside and len(source.queues) == 1 else f"{queue.name}.rules.json"
@@ -83,10 +83,10 @@ def import_queues(text: bytes, options: ImportOptions, beside: str = "") -> Impo
         if not one.has_kinds and name != beside:
             files[name] = json_file(source.objects[queue.path])
         lines_found += one.lines()
-        drawn |= drawn_by_queue(queue)
     names = tuple([queue.name for queue in source.queues])
     players = max([queue.players_max for queue in source.queues])
-    tables.append(arrivals_text(players, names, drawn))
+    drawn, own = _drawn_apart({queue.name: drawn_by_queue(queue) for queue in source.queues})
+    tables.append(arrivals_text(players, names, drawn, own=own))
     if options.wait_max is None:
         lines_found.append(
             ImportLine(path="GiveUpAfterSeconds", line=0, taken="not at all", note=NOT_SAID)
@@ -99,6 +99,34 @@ def import_queues(text: bytes, options: ImportOptions, beside: str = "") -> Impo
         lines=tuple(lines_found),
         findings=source.findings,
     )
+
+
+def _drawn_apart(
+    by_queue: Mapping[str, Mapping[str, Distribution]],
+) -> tuple[dict[str, Distribution], dict[str, dict[str, Choice]]]:
+    """Return what all players draw, and the values of those queues that need another type.
+
+    Distributions are those of all queues; only words and sets can be values of a class of tickets.
+    """
+    drawn: dict[str, Distribution] = {}
+    for name, each in chain.from_iterable(found.items() for found in by_queue.values()):
+        if name not in drawn or _type_of(drawn[name]) != "number" or _type_of(each) == "number":
+            drawn[name] = each
+    own = {
+        queue: {
+            name: each
+            for name, each in found.items()
+            if isinstance(each, Choice) and _type_of(each) != _type_of(drawn[name])
+        }
+        for queue, found in by_queue.items()
+    }
+    return drawn, own
+
+
+def _type_of(drawn: Distribution) -> str:
+    if not isinstance(drawn, Choice) or isinstance(drawn.values[0], float):
+        return "number"
+    return "word" if isinstance(drawn.values[0], str) else "set"
 
 
 class _QueueImport:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -15,6 +16,8 @@ BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 RATE = 1.0
 TICKETS_LEAST = 200
 MATCHES = 30
+CLASSES_MAX = 100
+"""Most classes of arrivals that a scenario has."""
 
 
 def key_text(key: str) -> str:
@@ -58,13 +61,21 @@ def table_text(name: str, values: Mapping[str, object]) -> Iterator[str]:
             yield f"{key_text(key)} = {value_text(value)}"
 
 
-def arrivals_text(players: int, queues: tuple[str, ...], drawn: Mapping[str, Distribution]) -> str:
+def arrivals_text(
+    players: int,
+    queues: tuple[str, ...],
+    drawn: Mapping[str, Distribution],
+    *,
+    own: Mapping[str, Mapping[str, Choice]] = MappingProxyType({}),
+) -> str:
     """Return tables of simulated arrivals with attributes of given distributions.
 
     Args:
         players: Of the largest match.
         queues: Names of the queues.
         drawn: By attribute.
+        own: By queue and attribute, what its tickets have in place of what is drawn, all values
+            equally often.
     """
     count = max(TICKETS_LEAST, MATCHES * players) * len(queues)
     rate = RATE * len(queues)
@@ -73,8 +84,16 @@ def arrivals_text(players: int, queues: tuple[str, ...], drawn: Mapping[str, Dis
     lines += table_text("[arrivals]", values)
     if len(queues) > 1:
         for name in queues:
-            values = {"share": 1.0 / len(queues), "queues": [name]}
-            lines += ["", *table_text("[[arrivals.classes]]", values)]
+            choices = own.get(name, {})
+            most = max([len(each.values) for each in choices.values()], default=1)
+            count = max(1, min(most, CLASSES_MAX // len(queues)))
+            for number in range(count):
+                values = {"share": 1.0 / len(queues) / count, "queues": [name]}
+                if choices:
+                    values["attributes"] = {
+                        key: each.values[number % len(each.values)] for key, each in choices.items()
+                    }
+                lines += ["", *table_text("[[arrivals.classes]]", values)]
     if drawn:
         lines += ["", "[attributes]"]
         lines += [f"{key_text(key)} = {value_text(_drawn(each))}" for key, each in drawn.items()]

@@ -309,6 +309,20 @@ def test_numbers_are_drawn_that_a_ticket_may_have(rule: Json, target: str, tmp_p
     assert simulate(parse_scenario(found.toml, tmp_path)).summary["tickets"] == 200
 
 
+def test_one_attribute_may_be_of_another_type_in_another_queue(tmp_path: Path) -> None:
+    number = {"Type": "DifferenceRule", "Attribute": ATTRIBUTE, "Difference": 10}
+    word = {"Type": "StringEqualityRule", "Attribute": ATTRIBUTE}
+    words = {"Type": "SetIntersectionRule", "Attribute": ATTRIBUTE, "MinIntersectionSize": 1}
+    rules = {"ranked": number, "casual": word, "either": words}
+    queues = [duel(rule, Name=name) for name, rule in rules.items()]
+    for order in (queues, queues[::-1], queues[1:]):
+        found = imported(order, wait_max=60.0)
+        for name, text in found.files.items():
+            (tmp_path / name).write_text(text)
+        run = simulate(parse_scenario(found.toml, tmp_path))
+        assert {match["queue"] for match in run.matches} == {queue["Name"] for queue in order}
+
+
 def test_default_that_no_ticket_could_have_is_refused() -> None:
     rule = {"Type": "DifferenceRule", "Attribute": ATTRIBUTE, "Difference": 5}
     with pytest.raises(ConfigError, match=r"DefaultAttributeValue .* from -1e15 to 1e15"):
