@@ -353,4 +353,7 @@ def _write(advice: Advice, scenario: Path | None, plot: Path | None, seed: int) 
         from evenmatch.lab.advise.plot import write_plot
 
         if not write_plot(advice, plot):
-            raise NotSupported("--plot: there is nothing to draw, since nobody is ever matched")
+            why = "nobody is ever matched"
+            if advice.players_online == 0.0:
+                why = "any number of players will do; ask for a higher --percentile"
+            raise NotSupported(f"--plot: there is nothing to draw, since {why}")

@@ -150,6 +150,20 @@ def test_a_plot_is_written(capsys: pytest.CaptureFixture[str], tmp_path: Path, n
     assert out.read_bytes().startswith(start)
 
 
+def test_name_with_dollars_is_drawn_as_it_is(tmp_path: Path) -> None:
+    out = tmp_path / "advice.svg"
+    assert run("--target-wait", "60", "--split", "$a_$=2", "--plot", str(out)) == 0
+    assert "split by $a_$" in out.read_text()
+
+
+def test_plot_of_any_number_of_players_says_what_to_do(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    tokens = ("--match", "1v1", "--target-wait", "5", "--plot", str(tmp_path / "advice.svg"))
+    sentence = "nothing to draw, since any number of players will do; ask for a higher --percentile"
+    assert sentence in refusal(capsys, *tokens)
+
+
 @pytest.mark.parametrize(
     ("tokens", "sentence"),
     [

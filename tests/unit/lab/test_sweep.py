@@ -150,3 +150,14 @@ def test_a_drawing_has_what_differs_and_a_line_for_each_policy() -> None:
     assert svg.count("#d55e00") >= 2
     empty = [SweepPoint("a", 1.0, {"wait": {"mean": None}, "quality": {"mean": None}, "gaps": {}})]
     assert plot_sweep("wait_price", empty).startswith("<svg")
+
+
+def test_a_name_with_dollars_is_drawn_as_it_is() -> None:
+    pytest.importorskip("matplotlib")
+    from evenmatch.lab.report.sweep_report import plot_sweep
+
+    def point(value: float) -> SweepPoint:
+        gaps = {"$a_$: gap": {"mean": value, "p95": value}}
+        return SweepPoint("a", value, {"wait": {"mean": value}, "gaps": gaps})
+
+    assert "<!-- $a_$: gap" in plot_sweep("wait_price", [point(1.0), point(2.0)])

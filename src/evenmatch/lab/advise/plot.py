@@ -12,7 +12,7 @@ import numpy as np
 from evenmatch.errors import ConfigError
 from evenmatch.lab.advise.answer import Advice
 from evenmatch.lab.advise.market import Market
-from evenmatch.lab.report.plots import COLORS, SOFT, as_file, draw_png, draw_svg
+from evenmatch.lab.report.plots import COLORS, SOFT, as_file, draw_png, draw_svg, plain_text
 from evenmatch.lab.report.report import check_installed
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def _rungs(market: Market, advice: Advice) -> list[tuple[str, float]]:
 def _rung(count: int, market: Market) -> str:
     if not count:
         return "all together"
-    name = market.base.splits[count - 1].name
+    name = plain_text(market.base.splits[count - 1].name)
     return f"split by {name}" if count == 1 else f"and by {name}"
 
 

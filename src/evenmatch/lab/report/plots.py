@@ -374,6 +374,11 @@ def as_file(svg: str) -> str:
     return svg.replace("<svg", f"<svg {names}", 1) + "\n"
 
 
+def plain_text(text: str) -> str:
+    """Return a text of users for matplotlib, which takes what is between two `$` for a formula."""
+    return text.replace("$", r"\$")
+
+
 def _percent(value: float, _: object = None) -> str:
     return f"{100.0 * value:g} %"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from evenmatch.criteria.gaps import gap_of_name
 from evenmatch.lab.report.figures import GAPS, figure, figures_of, with_width
-from evenmatch.lab.report.plots import COLORS, SOFT, draw_svg
+from evenmatch.lab.report.plots import COLORS, SOFT, draw_svg, plain_text
 from evenmatch.lab.report.report import TEMPLATE, page
 from evenmatch.lab.study.sweep import ParameterSweep, SweepPoint
 
@@ -105,7 +105,7 @@ def plot_sweep(key: str, points: Sequence[SweepPoint]) -> str:
             for number, policy in enumerate(dict.fromkeys(point.policy for point in points)):
                 own = [point for point in points if point.policy == policy]
                 _draw(place, own, (which, factor), COLORS[number % len(COLORS)])
-            place.set(title=words, xlabel="mean wait, seconds")
+            place.set(title=plain_text(words), xlabel="mean wait, seconds")
             place.margins(x=0.12, y=0.15)
         for place in axes[len(curves) :]:
             place.set_axis_off()
