@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable
 from itertools import islice
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -27,9 +28,11 @@ from evenmatch.lab.study.calibration import (
     calibrate,
     calibration_of,
 )
-from evenmatch.model.queue import Queue
+from evenmatch.model.queue import Queue, Rule
+from evenmatch.model.scenario import Answers, OutcomeModel, Scenario
 from evenmatch.model.ticket import NewTicket, Player, Rating
 from evenmatch.simulation.arrivals.arrivals import arrivals_of
+from evenmatch.simulation.arrivals.stream import Arrival
 from evenmatch.simulation.history import EXPIRED
 
 QUEUE = Queue(name="duel")
@@ -380,6 +383,54 @@ def test_intervals_hold_in_a_scenario_of_known_law() -> None:
     assert at_arrival.median == pytest.approx(0.5, abs=0.06)
     assert later.inside == pytest.approx(NOMINAL, abs=0.06)
     assert at_arrival.half_width < 0.05
+
+
+READY_CHECKED = """
+[[queue]]
+wait_max = 60.0
+accept = {seconds = 10.0}
+
+[[queue.rules]]
+kind = "spread"
+attribute = "rating"
+limit = 300.0
+
+[answers]
+silent = 0.2
+seconds = 5.0
+
+[attributes.rating]
+distribution = "normal"
+mean = 1500.0
+deviation = 300.0
+
+[arrivals]
+rate = 0.5
+count = 300
+"""
+
+
+def test_calibration_asks_players_whether_they_are_ready() -> None:
+    scenario = parse_scenario(READY_CHECKED)
+    everybody = msgspec.structs.replace(scenario, answers=Answers())
+    slow, quick = (calibrate(each)[0] for each in (scenario, everybody))
+    # Whoever is asked answers after five seconds in the mean, and one in five never does.
+    assert slow.width > 5.0 + quick.width
+
+
+def test_calibration_rates_players_by_outcomes() -> None:
+    queue = Queue(
+        name="duel", policy="window", rating="elo", wait_max=15.0,
+        rules=(Rule("spread", "rating", limit=1.0),),
+    )  # fmt: skip
+    skilled = [Player(f"p{n}", attributes={"skill": 500.0 * n}) for n in range(4)]
+    coming = [Arrival(10.0 * n, NewTicket((skilled[n % 4],), id=str(n))) for n in range(100)]
+    known, unknown = (
+        calibrate(Scenario((queue,), outcomes=outcomes), arrivals=coming)[0]
+        for outcomes in (OutcomeModel("skill", lasts=1.0), None)
+    )
+    # Of equal players every second one waits for the next; few unequal ones are ever matched.
+    assert known.told < unknown.told
 
 
 @pytest.mark.filterwarnings("error")

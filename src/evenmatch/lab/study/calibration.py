@@ -26,6 +26,8 @@ from evenmatch.policies.registry import parse_policy
 from evenmatch.simulation.arrivals.arrivals import arrivals_of
 from evenmatch.simulation.arrivals.stream import Arrival
 from evenmatch.simulation.history import EXPIRED, MATCHED, NO_GAPS, WAITING, History
+from evenmatch.simulation.outcomes import OutcomeSimulator
+from evenmatch.simulation.seeds import generator
 from evenmatch.simulation.simulator import Simulator
 
 DELAYS = (0.0, 10.0, 60.0)
@@ -147,6 +149,7 @@ def calibrate(
     if arrivals is None:
         assert scenario.arrivals is not None, "a scenario without arrivals needs some"
         arrivals = arrivals_of(scenario.arrivals, children[0])
+    outcomes = scenario.outcomes
     Simulator(
         scenario.queues,
         lambda queue: parse_policy(queue.policy),
@@ -154,6 +157,10 @@ def calibrate(
         seed=scenario.seed,
         until=scenario.until,
         solve_time=scenario.solve_time,
+        answers=(scenario.answers, children[0]),
+        played=None
+        if outcomes is None
+        else OutcomeSimulator(outcomes, generator(children[0], "outcomes")),
     ).run(arrivals)
     return [calibration_of(history, delay) for delay in delays]
 
