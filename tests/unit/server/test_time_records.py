@@ -17,6 +17,7 @@ from evenmatch.model.queue import Queue
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.runtime.clock import Clocks
 from evenmatch.server.runtime.games import Game, Games
+from evenmatch.server.runtime.read_ahead import LastRecord
 from evenmatch.server.runtime.recovery import ShardPlan, resolve
 from evenmatch.server.runtime.runtime import Runtime
 from evenmatch.server.runtime.time_records import TimeRecords
@@ -44,20 +45,30 @@ class World:
         self.started = 0
 
     async def start(self) -> Games:
+        # No lease ends here by itself: the test decides who is killed.
+        games = self.assembled(Clocks(self.clock, self.wall, self.clock, lambda: 0.0))
+        await games.start()
+        return games
+
+    def clock(self) -> float:
+        return self.seconds
+
+    def standby(self, *, ahead: float) -> Games:
+        """Return a node that has not started yet; its wall clock is ahead by so many seconds."""
+        clocks = Clocks(self.clock, lambda: self.wall() + ahead, self.clock, self.clock)
+        return self.assembled(clocks)
+
+    def assembled(self, clocks: Clocks) -> Games:
         self.started += 1
         plan = ShardPlan(
             (QUEUE,), journal="shared:", owner=f"node-{self.started}", lease_seconds=LEASE
         )
-        # No lease ends here by itself: the test decides who is killed.
-        clocks = Clocks(lambda: self.seconds, self.wall, lambda: self.seconds, lambda: 0.0)
-        games = Games(
+        return Games(
             [Game(plan, Accounts(plan.settings))],
             snapshot_every=1_000,
             clocks=clocks,
             open_with=lambda plan, name: self.journal,
         )
-        await games.start()
-        return games
 
     async def records(self) -> list[Record]:
         return [entry.record async for entry in self.journal.read("s0", 1)]
@@ -100,6 +111,54 @@ def test_nobody_gets_younger_by_orderly_hand_overs_after_quiet_minutes(with_snap
         await games.stop()
 
     play(scene)
+
+
+@pytest.mark.parametrize("ahead", [40.0, -40.0, 0.0])
+def test_nobody_ages_by_what_the_clocks_of_two_nodes_differ(ahead: float) -> None:
+    async def scene(world: World) -> None:
+        games = world.standby(ahead=0.0)
+        await games.start()
+        await enter(games)
+        for number in range(1, 5):
+            # Each is the other node, which looks into the journal while this one answers.
+            following = world.standby(ahead=ahead * (number % 2))
+            for _ in range(3):
+                await following.follow()
+                world.seconds += 1.0
+            before = waited(games)
+            await games.stop(with_snapshot=False)
+            world.seconds += 0.5
+            await following.start()
+            games = following
+            late = waited(games) - before
+            assert 0.0 <= late <= 1.5
+            assert ahead or late == pytest.approx(0.5, abs=0.01)
+        await games.stop()
+
+    play(scene)
+
+
+@pytest.mark.parametrize("ahead", [40.0, -40.0, 0.0])
+def test_wait_is_right_to_the_time_between_two_looks_after_a_kill(ahead: float) -> None:
+    seconds = 100.0
+    last = LastRecord(lambda: seconds)
+    for sequence in (7, 7, 8, 8):
+        last.seen(sequence, began=seconds)
+        seconds += 2.0
+
+    age = last.age(8, guess=5.0 + ahead)
+
+    assert abs(age - 5.0) <= 1.0
+    assert ahead or age == 5.0
+
+
+def test_only_wall_clocks_tell_how_old_a_record_is_that_nobody_looked_for() -> None:
+    last = LastRecord(lambda: 100.0)
+    assert last.age(8, guess=45.0) == 45.0
+    last = LastRecord(lambda: 100.0)
+    last.seen(8, began=90.0)
+    # A copy was restored.
+    assert last.age(5, guess=3_600.0) == 3_600.0
 
 
 def test_takeover_after_a_kill_loses_nothing_however_long_nothing_was_recorded(

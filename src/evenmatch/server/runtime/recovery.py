@@ -299,50 +299,6 @@ async def rebuild(
     return found
 
 
-class ReadAhead:
-    """What was read of a shard that another owner writes: taking over needs the last records only.
-
-    Args:
-        journal: Where the records are.
-        watch: Put around each matcher.
-        most: Records after which it is read anew, with the newest snapshot.
-    """
-
-    def __init__(self, journal: Journal, watch: Watch, most: int) -> None:
-        self._journal = journal
-        self._watch = watch
-        self._most = most
-        self._rebuilt: Rebuilt | None = None
-
-    def take(self) -> Rebuilt | None:
-        """Return what was read, and begin anew next time: it will be changed."""
-        rebuilt, self._rebuilt = self._rebuilt, None
-        return rebuilt
-
-    async def read(self, plan: ShardPlan, *, anew: bool) -> bool:
-        """Read on; return whether there was anything to read.
-
-        Args:
-            plan: Of the shard.
-            anew: Begin with the newest snapshot: what matchers remember is in no record.
-
-        Raises:
-            MatchmakingError: The journal cannot be read now.
-        """
-        rebuilt = None if anew else self._rebuilt
-        if rebuilt is not None and rebuilt.engine.tables.sequence - rebuilt.begun_at > self._most:
-            rebuilt = None
-        self._rebuilt = rebuilt
-        before = None if rebuilt is None else rebuilt.engine.tables.sequence
-        try:
-            self._rebuilt = await rebuild(self._journal, plan, self._watch, rebuilt)
-        except Exception:
-            # What fails half-way must not be read on from; what is cancelled may be.
-            self._rebuilt = None
-            raise
-        return self._rebuilt.engine.tables.sequence != before
-
-
 async def _read_on(journal: Journal, shard: str, rebuilt: Rebuilt) -> Rebuilt:
     """Fold what the journal has beyond what was read of it.
 

@@ -43,8 +43,8 @@ from evenmatch.server.runtime.lag import Lag
 from evenmatch.server.runtime.lease_keeping import Claim, LeaseKeeper, wait_for_lease
 from evenmatch.server.runtime.logs import FaultLog, log
 from evenmatch.server.runtime.process_setup import free_frozen
+from evenmatch.server.runtime.read_ahead import ReadAhead
 from evenmatch.server.runtime.recovery import (
-    ReadAhead,
     RecoveredEngine,
     ShardPlan,
     check_alone,
@@ -133,7 +133,7 @@ class Runtime(CallbackPort):
         self._tries, self._back_at = 0, -math.inf
         self.lag = lag or Lag(monotonic=clocks.monotonic)
         self.timings = timings or Timings(clock=clocks.stopwatch)
-        self._ahead = ReadAhead(journal, self.timings.watch, 2 * snapshot_every)
+        self._ahead = ReadAhead(journal, self.timings.watch, 2 * snapshot_every, clocks)
         self._workers = Workers(self._settle, self._job_failed, solved, stopwatch=clocks.stopwatch)
         self._claim = Claim(plan.shard, plan.owner, plan.lease_seconds)
         self._lease = LeaseKeeper(journal, self._claim, self._lease_lost, clock=clocks.lease)
@@ -192,8 +192,8 @@ class Runtime(CallbackPort):
             tables = recovered.engine.tables
             self.plan = await plan_in_force(self.plan, self.versions, tables)
             check_waiting(tables, self.plan)
-            at = resumes_at(self.plan.time_folder, tables, recovered.last_wall, self.wall())
-            self.clock = self._clock_at(at)
+            walls = recovered.last_wall, self._ahead.wall(recovered)
+            self.clock = self._clock_at(resumes_at(self.plan.time_folder, tables, *walls))
             self._take_over(recovered)
             self._writer = asyncio.create_task(self._write())
             self.lag.begin(self.note_lag)
