@@ -728,8 +728,30 @@ def test_hour_of_nodes_is_that_of_the_cluster_and_not_of_each_node() -> None:
 def test_node_that_cannot_read_along() -> None:
     blind = EXPRESSIONS["EvenmatchNodeNotFollowing"]
     # A take-over or a short outage costs a few looks.
-    assert fires(blind, cluster(3, 0, 2), cluster(3, 0, 9)) == {}
+    assert fires(blind, cluster(3, 0, 2), cluster(3, 0, 4)) == {}
     assert fires(blind, cluster(3, 0, 2), cluster(3, 0, 60))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "every", "is_told"),
+    # A journal that is back tells nobody minutes later; one that never answers costs each look 5 s.
+    [(60, 1, False), (300, 1, False), (3_600, 2, True), (3_600, 7, True)],
+)
+def test_node_that_cannot_read_along_is_told_of_while_it_cannot(
+    seconds: int, every: int, is_told: bool
+) -> None:
+    rule = next(each for each in RULES if each["alert"] == "EvenmatchNodeNotFollowing")
+    (window,) = re.findall(r"\[(\d+)m\]", rule["expr"])
+    failed = range(3_600, 3_600 + seconds, every)
+    long, is_pending = 60 * int(rule["for"].removesuffix("m")), 0
+    told = []
+    for now in range(3_600, 3_600 + seconds + 3_600, 15):
+        within = sum(now - 60 * int(window) < each <= now for each in failed)
+        holds = fires(rule["expr"], cluster(3, 0), cluster(3, 0, within))
+        is_pending = is_pending + 15 if holds else 0
+        told += [now] if is_pending > long else []
+    assert bool(told) is is_told
+    assert all(now <= 3_600 + seconds + 60 * int(window) for now in told)
 
 
 def test_nodes_of_two_configs() -> None:
