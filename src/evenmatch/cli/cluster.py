@@ -176,6 +176,9 @@ def cluster(
 def problems_of(answers: list[NodeAnswer]) -> list[str]:
     """Return in sentences what keeps nodes from taking part, or apart from each other."""
     nodes = _reached(answers)
+    if not nodes:
+        silent = "; ".join(f"{each.at} {SILENT[each.role]}: {each.why}" for each in answers)
+        return [f"No node says who answers ({silent}): name one that runs, and the key it has."]
     found = [f"{each.node}: {each.problem}" for each in nodes.values() if each.problem]
     # Each version has its own way of telling a CONFIG from others.
     configs: dict[str, dict[str, list[str]]] = {}

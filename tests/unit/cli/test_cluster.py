@@ -154,6 +154,13 @@ def test_nodes_that_differ_are_named() -> None:
     assert why.startswith("2 nodes are called a,")
 
 
+def test_sentence_says_why_nothing_is_known_of_any_shard() -> None:
+    refuses = NodeAnswer("http://a", role="refused", why="give all nodes the same cluster key")
+    (why,) = problems_of([NodeAnswer("http://b", why="Connection refused"), refuses])
+    assert "http://b not reached: Connection refused" in why
+    assert "http://a says nothing: give all nodes the same cluster key" in why
+
+
 def test_sentences_say_why_a_shard_is_not_well() -> None:
     def why(*answers: NodeAnswer) -> str:
         return why_not_well(shard_states([*answers])[0])
