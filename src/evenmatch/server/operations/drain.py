@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 
-from evenmatch.server.runtime.logs import log
+from evenmatch.server.runtime.logs import log_from_here
 from evenmatch.server.runtime.runtime import Runtime
 
 LOOK_EVERY = 0.1
@@ -23,6 +23,7 @@ class Drain:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
+        self._log = log_from_here()
         self._clock = runtime.clocks.monotonic
         self._task: asyncio.Task[None] | None = None
         self._until = 0.0
@@ -49,7 +50,7 @@ class Drain:
         A second call sets the limit anew.
         """
         self._until = self._clock() + limit
-        log.warning("draining", waiting=self.waiting, seconds_max=limit)
+        self._log.warning("draining", waiting=self.waiting, seconds_max=round(limit, 3))
         self._runtime.draining = True
         if self._task is None or self._task.done():
             self.over.clear()
@@ -60,7 +61,7 @@ class Drain:
         if self.is_on:
             self._runtime.draining = False
             self.over.clear()
-            log.warning("draining_ended", waiting=self.waiting)
+            self._log.warning("draining_ended", waiting=self.waiting)
         self.close()
         self._task = None
 
@@ -73,5 +74,5 @@ class Drain:
         while self.waiting and self._clock() < self._until:
             await asyncio.sleep(min(LOOK_EVERY, max(0.0, self._until - self._clock())))
         consequence = "the server stops, once all its games and shards have drained"
-        log.warning("drained", waiting=self.waiting, consequence=consequence)
+        self._log.warning("drained", waiting=self.waiting, consequence=consequence)
         self.over.set()

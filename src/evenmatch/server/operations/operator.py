@@ -39,7 +39,7 @@ from evenmatch.server.operations.versions import (
     edited,
 )
 from evenmatch.server.runtime.kernel_compilation import try_out
-from evenmatch.server.runtime.logs import log
+from evenmatch.server.runtime.logs import log_from_here
 from evenmatch.server.runtime.process_setup import prepare_structs
 from evenmatch.server.runtime.recovery import ShardPlan, check_waiting
 from evenmatch.server.runtime.runtime import Runtime
@@ -63,6 +63,7 @@ class OperatorControls:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
+        self._log = log_from_here()
         self._lock = asyncio.Lock()
         self._given = runtime.plan.queues
 
@@ -153,7 +154,7 @@ class OperatorControls:
                 queues = tuple(tables.queues.values())
                 configuration = msgspec.structs.replace(self._again(tables, queues), pause=pause)
                 await self._runtime.ask(configuration)
-                log.warning("queue_paused" if paused else "queue_resumed", queue=queue)
+                self._log.warning("queue_paused" if paused else "queue_resumed", queue=queue)
             return QueuePaused(queue, paused)
 
     async def set_policy(self, queue: str, policy: str, *, by: str) -> QueuePolicy:
@@ -211,7 +212,7 @@ class OperatorControls:
             configuration = self._again(tables, queues)
             if _changes(configuration, tables):
                 await self._runtime.ask(configuration)
-                log.info("policies_took_turns", policies={q.name: q.policy for q in queues})
+                self._log.info("policies_took_turns", policies={q.name: q.policy for q in queues})
 
     async def watch_turns(self) -> None:
         """Let policies take turns, for ever."""
@@ -223,7 +224,7 @@ class OperatorControls:
                 try:
                     await self.take_turns()
                 except MatchmakingError as error:
-                    log.error("turn_failed", error=str(error))
+                    self._log.error("turn_failed", error=str(error))
                     await asyncio.sleep(LOOK_EVERY)
             else:
                 delay = runtime.clock.delay(next_turn(queues, now))
@@ -236,7 +237,9 @@ class OperatorControls:
                 await self._reload()
             except MatchmakingError as error:
                 file, consequence = str(self._runtime.plan.file), "nothing was changed"
-                log.error("reload_refused", file=file, error=str(error), consequence=consequence)
+                self._log.error(
+                    "reload_refused", file=file, error=str(error), consequence=consequence
+                )
 
     async def _reload(self) -> None:
         runtime, plan = self._runtime, self._runtime.plan
@@ -267,7 +270,7 @@ class OperatorControls:
             expired, _ = _counts(await self._hand_in(configuration))
         runtime.plan = plan
         later = list(found.at_restart)
-        log.info(
+        self._log.info(
             "configuration_reloaded",
             file=str(plan.file),
             version=runtime.engine.tables.version,
@@ -319,7 +322,7 @@ class OperatorControls:
             plan, queues=configuration.queues, seed=configuration.seed
         )
         ended = {"expired": expired, "overdue": foreseen.overdue}
-        log.warning("configuration_changed", version=configuration.version, by=by, **ended)
+        self._log.warning("configuration_changed", version=configuration.version, by=by, **ended)
         return ConfigChanged(configuration.version, False, names, expired, left, foreseen.overdue)
 
     async def _with_file(self, document: dict[str, Any] | None) -> ShardPlan:

@@ -110,7 +110,7 @@ class Games:
         clocks = clocks or Clocks()
 
         def assembled(each: Game) -> Services:
-            with _naming(each.plan):
+            with _naming(each.plan), lines_about(game=each.name):
                 journal = (open_with or _open_journal)(each.plan, each.name)
                 accounts, shard = each.accounts, each.plan.shard
                 versions = Versions(accounts.folder, accounts.store, shard)

@@ -1,7 +1,8 @@
 """The server's log: lines of JSON on standard error.
 
 Where a process has several games, or a node several shards, the lines of each name theirs: what a
-game starts is started within `lines_about`.
+game starts is started within `lines_about`, and what requests and signals reach in it is made there
+and writes to `log_from_here`.
 """
 
 from __future__ import annotations
@@ -79,6 +80,14 @@ def lines_about(**names: str) -> AbstractContextManager[None]:
     """
     kept = {key: name for key, name in names.items() if name}
     return cast("AbstractContextManager[None]", structlog.contextvars.bound_contextvars(**kept))
+
+
+def log_from_here() -> FilteringBoundLogger:
+    """Return the log with the names of this context, for what is made here and asked elsewhere.
+
+    A request or a signal knows neither game nor shard.
+    """
+    return log.bind(**structlog.contextvars.get_contextvars())
 
 
 class FaultLog:
