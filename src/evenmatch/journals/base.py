@@ -19,6 +19,8 @@ from evenmatch.errors import JournalUnavailable
 
 FIRST_FORMAT = 3
 """The format in which the first journals on servers were written; what names none has this one."""
+NO_JOURNAL_THERE = "check the address; if several games share it, name one behind it: ADDRESS#GAME"
+"""What to do where a journal on a server is to be read that is not there."""
 
 
 class AnswerLost(JournalUnavailable):

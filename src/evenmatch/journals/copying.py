@@ -20,7 +20,7 @@ import msgspec
 
 from evenmatch.engine.records import Record
 from evenmatch.errors import ConfigError, JournalCorrupt, JournalUnavailable
-from evenmatch.journals.base import Journal, StoredSnapshot
+from evenmatch.journals.base import NO_JOURNAL_THERE, Journal, StoredSnapshot
 from evenmatch.journals.head import JournalHead
 from evenmatch.journals.opening import (
     check_address,
@@ -105,7 +105,7 @@ def copy_to_file(address: str, path: Path, say: Say) -> None:
                 shards = await journal.shards()
             if not shards:
                 raise ConfigError(
-                    f"there is no journal at {without_password(address)}: check the address"
+                    f"there is no journal at {without_password(address)}: {NO_JOURNAL_THERE}"
                 )
             with (
                 translate_errors(path),

@@ -20,7 +20,7 @@ from urllib.parse import parse_qs, quote, unquote
 import msgspec
 
 from evenmatch.errors import ConfigError, JournalUnavailable, MatchmakingError, NotSupported
-from evenmatch.journals.base import AnswerLost
+from evenmatch.journals.base import NO_JOURNAL_THERE, AnswerLost
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -383,7 +383,7 @@ class NatsLink:
             if self._is_read_only:
                 raise ConfigError(
                     f"NATS at {self._address.shown} has no stream {stream}, so there is no journal "
-                    "to read: check the address"
+                    f"to read: {NO_JOURNAL_THERE}"
                 )
             config = {
                 "name": stream,

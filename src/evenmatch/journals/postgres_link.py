@@ -17,7 +17,7 @@ from evenmatch.errors import (
     MatchmakingError,
     NotSupported,
 )
-from evenmatch.journals.base import FIRST_FORMAT, AnswerLost
+from evenmatch.journals.base import FIRST_FORMAT, NO_JOURNAL_THERE, AnswerLost
 
 Connection: TypeAlias = Any
 """An `asyncpg.Connection`; the package has no types."""
@@ -209,8 +209,8 @@ class PostgresLink:
             await connection.execute("SET default_transaction_read_only = on")
             if not await self._has_tables(connection):
                 raise ConfigError(
-                    f"PostgreSQL at {self._place} holds no journal in schema {self._schema}: check "
-                    "the address"
+                    f"PostgreSQL at {self._place} holds no journal in schema {self._schema}: "
+                    f"{NO_JOURNAL_THERE}"
                 )
             await self._check_format(connection)
             return

@@ -637,5 +637,7 @@ def test_server_without_a_journal_has_nothing_to_back_up(
 
     monkeypatch.setattr("evenmatch.journals.copying.open_on_server", lambda *_, **__: Empty())
     assert main(["backup", "nats://me:secret@one:4222", f"{tmp_path}/copy"]) == 2
-    assert "there is no journal at nats://one:4222: check the address" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "there is no journal at nats://one:4222: check the address" in error
+    assert "if several games share it, name one behind it: ADDRESS#GAME" in error
     assert not (tmp_path / "copy").exists()
