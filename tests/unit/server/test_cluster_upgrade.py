@@ -33,8 +33,12 @@ class Games:
 
 def seat(name: str, holder: str, games: Games | None = None) -> Seat:
     claim = SimpleNamespace(shard=name)
-    made = SimpleNamespace(about=f"/{name}", claim=claim, holder=holder, present=games)
-    return cast(Seat, made)
+    return cast(
+        Seat,
+        SimpleNamespace(
+            about=f"/{name}", claim=claim, holder=holder, present=games, is_cut_off=games is None
+        ),
+    )
 
 
 class Others:
@@ -109,8 +113,8 @@ def test_what_is_not_known_or_not_done_is_to_be_asked_again(
     Others(monkeypatch, status(format=FORMAT), raises=False)
     with pytest.raises(JournalUnavailable, match=r"node b did not raise the format of shard s0\.x"):
         finish([mine, theirs], [OTHER])
-    for about in ("/s0", "/s9"):
-        with pytest.raises(JournalUnavailable, match="does not answer for the shard"):
+    for about, which in (("/s0", "shard s0, because the journal cannot"), ("/s9", "that shard")):
+        with pytest.raises(JournalUnavailable, match=f"does not answer for {which}"):
             finish([seat("s0", OTHER)], [], about=about)
 
 

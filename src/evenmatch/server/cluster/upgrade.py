@@ -53,7 +53,10 @@ async def finish_upgrade(
 async def _raise_here(seat: Seat | None) -> None:
     games = None if seat is None else seat.present
     if games is None:
-        raise JournalUnavailable("this node does not answer for the shard: try again")
+        which = "that shard" if seat is None else f"shard {seat.claim.shard}"
+        away = seat is not None and seat.is_cut_off
+        why = ", because the journal cannot be reached" if away else ""
+        raise JournalUnavailable(f"this node does not answer for {which}{why}: try again")
     await games.raise_format()
 
 
