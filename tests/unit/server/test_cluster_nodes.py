@@ -1058,11 +1058,13 @@ def test_requests_say_that_the_journal_is_away(monkeypatch: pytest.MonkeyPatch) 
     async def scene(running: Node) -> None:
         (seat,) = running._seats.values()
         await until(lambda: seat.is_cut_off, "the outage")
-        assert running.status.problem == "it does not reach the journal of s0"
+        # Only those who have the cluster's key are told the cause.
+        why = "nobody answers at postgresql://secret.example"
+        assert running.status.problem == f"it cannot use the journal of s0: {why}"
         for path in ("/v1/tickets/s0-1", "/readyz"):
             answer = await asked(running, path)
             assert answer.status == 503
-            assert b"the journal cannot be reached" in answer.body
+            assert b"the journal cannot be used" in answer.body
             assert b"secret.example" not in answer.body
         journal.is_away = False
         await until(lambda: seat.present is not None, "the lease")
@@ -1073,7 +1075,7 @@ def test_requests_say_that_the_journal_is_away(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize(
     ("refusal", "words"),
-    [(LEASE_OVER, b"the journal cannot be reached"), (WAS_AWAY, b"this node was away")],
+    [(LEASE_OVER, b"the journal cannot be used"), (WAS_AWAY, b"this node was away")],
 )
 def test_node_whose_lease_is_over_says_why_and_no_more_than_it_knows(
     refusal: str, words: bytes

@@ -115,7 +115,7 @@ def test_node_without_a_shard_is_not_ready_when_no_owner_answers_and_the_journal
         await until(lambda: running._unready is not None, "what the owner says")
         status, told = await readiness(running)
         assert (status, told["status"]) == (503, "not ready")
-        assert "the journal cannot be reached" in told["reason"]
+        assert "the journal cannot be used" in told["reason"]
         journal.is_away, other.role = False, "answering"
         await until(lambda: running._unready is None, "the journal")
 

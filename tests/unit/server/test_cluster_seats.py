@@ -146,8 +146,9 @@ def test_shard_whose_journal_does_not_answer_is_cut_off() -> None:
         await until(lambda: seat.present is not None, "the lease")
         runtime = cast(Any, seat.games).services[0].runtime
         assert not seat.is_cut_off
-        runtime.is_cut_off = True
+        runtime.is_cut_off, runtime.refusal = True, "the disk of the database is full"
         assert seat.is_cut_off
+        assert seat.outage == "the disk of the database is full"
 
     with_seat(PlayedGame, scene)
 

@@ -113,7 +113,8 @@ def test_what_is_not_known_or_not_done_is_to_be_asked_again(
     Others(monkeypatch, status(format=FORMAT), raises=False)
     with pytest.raises(JournalUnavailable, match=r"node b did not raise the format of shard s0\.x"):
         finish([mine, theirs], [OTHER])
-    for about, which in (("/s0", "shard s0, because the journal cannot"), ("/s9", "that shard")):
+    away = "shard s0, because the journal cannot be used"
+    for about, which in (("/s0", away), ("/s9", "that shard")):
         with pytest.raises(JournalUnavailable, match=f"does not answer for {which}"):
             finish([seat("s0", OTHER)], [], about=about)
 

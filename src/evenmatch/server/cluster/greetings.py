@@ -114,6 +114,18 @@ class Greetings:
         return ESTRANGED if self.is_estranged and must_yield else ""
 
     @property
+    def outages(self) -> str:
+        """Return of which shards this node cannot use the journal, and why; "" if of none."""
+        found: dict[str, list[str]] = {}
+        for about, seat in self._seats.items():
+            if seat.is_cut_off:
+                found.setdefault(" ".join(seat.outage.split()), []).append(about.removeprefix("/"))
+        return "; ".join(
+            f"it cannot use the journal of {', '.join(shards)}: {why}"
+            for why, shards in found.items()
+        )
+
+    @property
     def unlike(self) -> int:
         """Return how many of the nodes that are alive run another CONFIG."""
         alive = {name_of(each.owner) for each in self.members.alive}

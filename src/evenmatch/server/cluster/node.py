@@ -64,7 +64,7 @@ from evenmatch.server.runtime.logs import log
 from evenmatch.server.views.metrics import NODE
 from evenmatch.wire.tickets import Problem
 
-JOURNAL_AWAY = "no node answers, because the journal cannot be reached: try again in a second"
+JOURNAL_AWAY = "no node answers, because the journal cannot be used: try again in a second"
 LEASE_LOST = (
     "this node was away for longer than its lease, so another one may answer by now: try again in "
     "a second"
@@ -363,14 +363,8 @@ class Node:
             FORMAT,
             tuple(drain for seat in self._seats.values() if (drain := seat.drain) is not None),
             self._greetings.configured,
-            self._greetings.obstacle(self._held) or self._cut_off,
+            self._greetings.obstacle(self._held) or self._greetings.outages,
         )
-
-    @property
-    def _cut_off(self) -> str:
-        """Return which shards this node could not ask the journal for, "" if none."""
-        shards = [about.removeprefix("/") for about, seat in self._seats.items() if seat.is_cut_off]
-        return f"it does not reach the journal of {', '.join(shards)}" if shards else ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or have it answered."""

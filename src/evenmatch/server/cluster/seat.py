@@ -131,6 +131,7 @@ class Seat:
         self._is_recovering = False
         self._successor: str | None = None
         self._outage_told_at: float | None = None
+        self._outage = ""
         self._hurry_until = self._quiet_until = self._unfit_until = self._untrusted_until = -1.0
         self._failures = 0
         self._leave_request = asyncio.Event()
@@ -522,6 +523,11 @@ class Seat:
         return self._outage_told_at is not None or self._refusal == LEASE_OVER or is_stuck
 
     @property
+    def outage(self) -> str:
+        """Return why the journal cannot be used from here, for operators; "" if nothing says so."""
+        return self._refusal or self._outage
+
+    @property
     def was_away(self) -> bool:
         """Return whether this node was away for longer than its lease, and has not renewed it."""
         return self._refusal == WAS_AWAY
@@ -537,7 +543,7 @@ class Seat:
 
     def _note_outage(self, error: JournalError) -> None:
         """Tell of a journal that does not answer, at once and then once a minute."""
-        now = asyncio.get_running_loop().time()
+        now, self._outage = asyncio.get_running_loop().time(), str(error)
         if self._outage_told_at is None or now - self._outage_told_at >= TELL_AGAIN_SECONDS:
             self._outage_told_at = now
             log.warning(
@@ -548,7 +554,7 @@ class Seat:
 
     def _end_outage(self) -> None:
         if self._outage_told_at is not None:
-            self._outage_told_at = None
+            self._outage_told_at, self._outage = None, ""
             log.info("journal_answers_again")
 
     def _heard(self, holder: str) -> None:

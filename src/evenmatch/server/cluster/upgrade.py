@@ -55,7 +55,7 @@ async def _raise_here(seat: Seat | None) -> None:
     if games is None:
         which = "that shard" if seat is None else f"shard {seat.claim.shard}"
         away = seat is not None and seat.is_cut_off
-        why = ", because the journal cannot be reached" if away else ""
+        why = ", because the journal cannot be used" if away else ""
         raise JournalUnavailable(f"this node does not answer for {which}{why}: try again")
     await games.raise_format()
 
