@@ -259,6 +259,39 @@ def test_journal_that_cannot_be_written() -> None:
     happened("EvenmatchNotReady", scene)
 
 
+def test_few_creates_that_a_full_journal_takes_none_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    fail = EXPRESSIONS["EvenmatchCreatesFail"]
+
+    async def main() -> None:
+        world, numbers = World(ShardPlan((DUEL,))), count()
+        await world.runtime.start()
+
+        async def create() -> int:
+            # As at night: the server has come back since the last one.
+            await until(lambda: world.runtime.unready is None)
+            return await world.call(
+                "POST", "/v1/tickets", b'{"players": [{"id": "%d"}]}' % next(numbers)
+            )
+
+        assert await create() == 201
+        world.journal.is_broken = True
+        assert await create() == 503
+        before = world.scrape()
+        assert {await create() for _ in range(6)} == {503}
+        await until(lambda: world.runtime.unready is None)
+        full = world.scrape()
+        assert fires(fail, before, full)
+        for alert in ("EvenmatchNotReady", "EvenmatchOverloaded", "EvenmatchUnexpectedErrors"):
+            assert fires(EXPRESSIONS[alert], before, full) == {}
+        world.journal.is_broken = False
+        assert {await create() for _ in range(6)} == {201}
+        assert fires(fail, before, world.scrape()) == {}
+        await world.runtime.stop()
+
+    monkeypatch.setattr("evenmatch.server.runtime.runtime.REBUILD_PAUSES", (0.01,))
+    asyncio.run(main())
+
+
 def test_promise_that_does_not_hold() -> None:
     async def scene(world: World) -> None:
         world.runtime.engine.tables.players["default"]["ghost"] = "s0-1"
