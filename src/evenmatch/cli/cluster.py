@@ -122,9 +122,9 @@ def cluster(
 
     `status` says which node answers for each shard, and the record format in which that node
     writes. If none does, it shows the node that the others name, and whether it was reached. The
-    exit code is 0 if exactly one node answers for each shard, all nodes that were reached agree on
-    it and reach the journal, and all of one version run the same CONFIG with names and addresses of
-    their own; otherwise it is 1, and sentences say why.
+    exit code is 0 if exactly one node answers for each shard, all nodes that were reached answer
+    you, agree on it and reach the journal, and all of one version run the same CONFIG with names
+    and addresses of their own; otherwise it is 1, and sentences say why.
 
     `finish-upgrade` switches all shards to the newest record format, through the first node that
     you name, and then shows the status. Until you run it, the nodes write the older format, which
@@ -179,7 +179,8 @@ def problems_of(answers: list[NodeAnswer]) -> list[str]:
     if not nodes:
         silent = "; ".join(f"{each.at} {SILENT[each.role]}: {each.why}" for each in answers)
         return [f"No node says who answers ({silent}): name one that runs, and the key it has."]
-    found = [f"{each.node}: {each.problem}" for each in nodes.values() if each.problem]
+    found = [f"{each.at}: {each.why}" for each in answers if each.role == REFUSED]
+    found += [f"{each.node}: {each.problem}" for each in nodes.values() if each.problem]
     # Each version has its own way of telling a CONFIG from others.
     configs: dict[str, dict[str, list[str]]] = {}
     places: dict[str, list[str]] = {}

@@ -148,6 +148,10 @@ def test_nodes_that_differ_are_named() -> None:
     assert problems_of([one, answer("g", "1.0:abc", problem="it has another key")]) == [
         "g: it has another key"
     ]
+    # Its clock or its key keeps it away from the others.
+    refuses = NodeAnswer("http://h", role="refused", why="set the clocks")
+    assert problems_of([one, refuses]) == ["http://h: set the clocks"]
+    assert problems_of([one, NodeAnswer("http://i", why="Connection refused")]) == []
     # One that is asked twice is one.
     assert problems_of([one, one]) == []
     (why,) = problems_of([one, msgspec.structs.replace(one, owns_as="a/2@other:1")])
