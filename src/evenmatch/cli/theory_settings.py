@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
@@ -63,7 +63,7 @@ def read_settings(
             raise ConfigError(f"theory {name}: key {key} is given twice")
         read[key] = _value(f"theory {name}: {key}", hints.get(key, Path), text)
     if in_file and "file" in read:
-        read = _with_file(name, read, parameters)
+        read = _with_file(name, read, hints, in_file)
     missing = [
         key for key, each in parameters.items() if each.default is each.empty and key not in read
     ]
@@ -91,16 +91,26 @@ def _such_as(name: str) -> str:
     return f", such as {FILES[name]}" if name in FILES else ""
 
 
-def _with_file(name: str, read: dict[str, Any], parameters: Iterable[str]) -> dict[str, Any]:
-    """Return the settings with those that the file holds."""
+def _with_file(
+    name: str, read: dict[str, Any], hints: Mapping[str, Any], in_file: Sequence[str]
+) -> dict[str, Any]:
+    """Return the settings with those that the file holds.
+
+    Keys that a line may hold as well are read alike; the formula checks the others.
+    """
     path = read.pop("file")
+    parameters = [key for key in hints if key != "return"]
     for key, value in read_object(path).items():
         if key not in parameters:
             sentence = _unknown(f"theory {name}: {path}", key, parameters)
             raise ConfigError(f"{sentence}{_such_as(name)}")
         if key in read:
             raise ConfigError(f"theory {name}: key {key} is given twice, in {path} and beside it")
-        read[key] = value
+        if key in in_file or (value is None and NoneType in get_args(hints[key])):
+            read[key] = value
+        else:
+            text = value if isinstance(value, str) else json.dumps(value)
+            read[key] = _value(f"theory {name}: {path}: {key}", hints[key], text)
     return read
 
 

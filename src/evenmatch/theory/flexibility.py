@@ -20,6 +20,7 @@ from evenmatch.theory.graph import (
     compatibility_graph,
     components,
     read_graph,
+    read_pairs,
     tightest,
 )
 from evenmatch.theory.rates import list_in_words, rate_text
@@ -122,7 +123,7 @@ def flexibility(
     >>> found.classes["expert"].mean_flexible, found.classes["expert"].losers
     (0.25, ('expert',))
     """
-    pairs = [tuple(each) for each in edges]
+    pairs = read_pairs(edges)
     before = compatibility_graph(rates=rates, edges=pairs)
     if not 0.0 < share <= 1.0:
         raise ConfigError(f"share must be in (0, 1], got {share:g}")

@@ -178,18 +178,30 @@ def read_graph(rates: Any, edges: Any) -> tuple[list[str], list[Fraction], list[
     names = list(rates)
     fractions = exact_rates({f"rate of {name}": rate for name, rate in rates.items()})
     neighbours = [0] * len(names)
-    if isinstance(edges, str | Mapping) or not isinstance(edges, Iterable):
-        raise ConfigError('edges must be a list of pairs of classes, as [["x", "y"], ["x", "x"]]')
-    for edge in edges:
+    for edge in read_pairs(edges):
         i, j = _ends(edge, names)
         neighbours[i] |= 1 << j
         neighbours[j] |= 1 << i
     return names, fractions, neighbours
 
 
-def _ends(edge: Any, names: list[str]) -> tuple[int, int]:
-    if isinstance(edge, str) or not isinstance(edge, Sequence) or len(edge) != 2:
-        raise ConfigError(f"an edge must be a pair of classes, got {str(edge)[:64]}")
+def read_pairs(edges: Any) -> list[tuple[Any, Any]]:
+    """Return edges as pairs, whatever they are pairs of.
+
+    Raises:
+        ConfigError: They are not a list, or one is not a pair.
+    """
+    if isinstance(edges, str | Mapping) or not isinstance(edges, Iterable):
+        raise ConfigError('edges must be a list of pairs of classes, as [["x", "y"], ["x", "x"]]')
+    pairs = []
+    for edge in edges:
+        if isinstance(edge, str) or not isinstance(edge, Sequence) or len(edge) != 2:
+            raise ConfigError(f"an edge must be a pair of classes, got {str(edge)[:64]}")
+        pairs.append((edge[0], edge[1]))
+    return pairs
+
+
+def _ends(edge: tuple[Any, Any], names: list[str]) -> tuple[int, int]:
     for name in edge:
         if name not in names:
             known = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenmatch.errors import ConfigError
-from evenmatch.theory.graph import Edges, compatibility_graph, components, read_graph
+from evenmatch.theory.graph import Edges, compatibility_graph, components, read_graph, read_pairs
 from evenmatch.theory.independent_sets import Component, levels, margin, weights_of_sets
 from evenmatch.theory.waiting_law import PHASES_MAX, Floats, PhaseTypeLaw, WaitingLaw
 
@@ -109,7 +109,7 @@ def graph_laws(*, rates: Mapping[str, float], edges: Edges) -> GraphLaws:
     >>> round(laws.everybody.quantile(0.9), 6)
     0.804719
     """
-    pairs = [tuple(each) for each in edges]
+    pairs = read_pairs(edges)
     names, fractions, neighbours = read_graph(rates, pairs)
     waits = compatibility_graph(rates=rates, edges=pairs, exact=False)
     if not waits.stable:

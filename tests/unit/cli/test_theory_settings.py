@@ -93,6 +93,14 @@ def test_a_file_that_cannot_be_used_is_one_sentence(
         assert "g.json" in str(raised.value)
 
 
+def test_keys_of_a_file_are_read_like_those_of_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    path.write_text('{"rates": {"x": 0.5}, "limit": 1e1}', encoding="utf-8")
+    read = read_settings("graph", graph, [f"file={path}"])
+    assert read == {"rates": {"x": 0.5}, "limit": 10}
+    assert isinstance(read["limit"], int)
+
+
 @pytest.mark.parametrize(
     ("text", "settings", "sentence"),
     [
@@ -100,6 +108,10 @@ def test_a_file_that_cannot_be_used_is_one_sentence(
         ('{"limit": 3}', ["limit=2"], "key limit is given twice, in "),
         ('{"limit": 3}', [], "rates must be given, as keys of file=F.json"),
         ("{}", ["rates=3"], "key rates is unknown, allowed are file, limit"),
+        ('{"limit": "many"}', [], "g.json: limit must be a number, got 'many'"),
+        ('{"limit": true}', [], "g.json: limit must be a number, got 'true'"),
+        ('{"limit": null}', [], "g.json: limit must be a number, got 'null'"),
+        ('{"limit": 2.5}', [], "g.json: limit must be a whole number, got '2.5'"),
     ],
 )
 def test_keys_of_a_file_are_checked_like_those_of_the_line(

@@ -7,7 +7,9 @@ import pytest
 
 from evenmatch.errors import ConfigError
 from evenmatch.theory import graph, independent_sets
+from evenmatch.theory.flexibility import flexibility
 from evenmatch.theory.graph import compatibility_graph
+from evenmatch.theory.graph_laws import graph_laws
 from tests.extent import extent, more
 from tests.unit.theory.matching_chain import chain, seed_of, simulate
 
@@ -292,6 +294,13 @@ def test_bad_graphs_are_one_sentence(world, sentence) -> None:
     with pytest.raises(ConfigError, match=sentence) as raised:
         compatibility_graph(**world)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("formula", [compatibility_graph, graph_laws, flexibility])
+@pytest.mark.parametrize("edges", [5, "ab", {"a": "b"}, [3], ["ab"], [["a", "b", "a"]]])
+def test_edges_that_are_no_pairs_are_refused_alike(formula, edges) -> None:
+    with pytest.raises(ConfigError, match=r"an edge must be a pair|edges must be a list of pairs"):
+        formula(rates={"a": 1, "b": 2}, edges=edges)
 
 
 def test_edges_may_be_given_in_both_orders() -> None:
