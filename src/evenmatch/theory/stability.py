@@ -94,7 +94,7 @@ class TeamStability:
 def team_stability(
     *,
     k: int,
-    rates: tuple[float, ...],
+    rates: tuple[float | Fraction, ...],
     shape: Literal["any", "mirrored", "unmixed"] = "any",
 ) -> TeamStability:
     """Return whether parties of 1..k can always be put into matches of k against k.

@@ -431,3 +431,20 @@ def test_known_classes_make_up_all_players() -> None:
         assert math.fsum(each.share for each in known.classes) == pytest.approx(1.0)
         mean = math.fsum(each.share * each.mean for each in known.classes)
         assert mean == pytest.approx(known.pool.waits(1.0).mean)
+
+
+def test_boundary_of_parties_is_decided_by_the_digits_and_not_by_floats() -> None:
+    # In floats, 0.3 / 3 < 0.1: as many trios come as solos, without whom no trio plays.
+    found = advise(PlayerBase(teams=(4, 4), parties=(0.1, 0.0, 0.3, 0.6)), players_online=1000.0)
+    assert (found.kind, found.known.stable, found.rate) == ("null recurrent", False, None)
+
+
+def test_mean_and_quantiles_of_even_parties_are_of_one_law() -> None:
+    split = Split("region", {"a": 0.999, "b": 0.001})
+    base = PlayerBase(teams=(4, 4), parties=(0.0, 0.5, 0.0, 0.5), splits=(split,))
+    found = advise(base, players_online=10_000.0)
+    by_pairs = k_player(k=4, rate=0.5)
+    assert found.known.pool.waits(1.0).mean == by_pairs.mean == 3.0
+    assert found.known.pool.waits(1.0).quantile(0.9) == pytest.approx(by_pairs.p90)
+    # Who waits in one more pool never waits longer.
+    assert all(each.wait_if_flexible < each.wait for each in found.flexible)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -251,11 +252,13 @@ def _stability_only(base: PlayerBase, groups: list[str]) -> PoolEvidence:
 def _bounded(
     base: PlayerBase, what: str, margins: tuple[StabilityCondition, ...], *, is_decided: bool
 ) -> PoolEvidence:
-    """Return the bound on the mean without patience, and the law of the plain pool."""
-    from evenmatch.theory.stability import least_pool
-
+    """Return the bound on the mean without patience, and the law of a pool that attains it."""
     sizes = [place + 1 for place, share in enumerate(base.parties) if share > 0.0]
-    bound = float(least_pool(base.seats, sizes))
+    unit = math.gcd(base.seats, *sizes)
+    # The mean of this law is the bound of `least_pool`, and so a mean and its quantiles agree.
+    plain = _any_of(base, base.seats // unit, unit)
+    assert isinstance(plain, ScalingPool), "nobody gives up"
+    bound = plain.mean
     statements = (
         PoolStatement(
             "mean wait",
@@ -266,26 +269,26 @@ def _bounded(
         PoolStatement(
             "percentiles of the wait",
             "estimate",
-            f"theory ends here: they are those of a pool where any players can play, and {what} "
+            f"theory ends here: they are those of a pool where any who come can play, and {what} "
             "make them longer; simulate",
         ),
         _closed_loop(),
     )
-    plain = _any_of(base, base.seats)
-    assert isinstance(plain, ScalingPool), "nobody gives up"
-    pool = replace(plain, mean=bound, of_mean="bound", of_quantiles="estimate")
+    pool = replace(plain, of_mean="bound", of_quantiles="estimate")
     return PoolEvidence(pool, True if is_decided else None, margins, statements)
 
 
 def _party_margins(base: PlayerBase) -> Stability:
     """Return conditions on the sizes of parties, which are known for equal teams of up to 12."""
+    from evenmatch.theory.rates import rational
     from evenmatch.theory.stability import K_MAX, team_stability
 
     size = base.teams[0]
     if len(set(base.teams)) > 1 or size > K_MAX:
         return Stability((), None)
     # Parties per second at one player per second, so that margins are parties per player.
-    rates = [share / (place + 1) for place, share in enumerate(base.parties)]
+    # Exact, since at a third of a share floats would decide whether a boundary is met.
+    rates = [rational(share) / (place + 1) for place, share in enumerate(base.parties)]
     while not rates[-1]:
         rates.pop()
     found = team_stability(k=size, rates=tuple(rates))
