@@ -163,7 +163,7 @@ def _grown(component: Component, before: _SetsOfSize, masks: Masks, rates: Float
         waits[rows] += rate * before.waits[rest]
         waits[rows, i] += before.pi[rest]
         squares[rows] += rate * before.squares[rest]
-    bracket = _brackets(component, inside, rates)
+    bracket = _brackets(component, inside)
     pi /= bracket
     loops = np.array([bits >> i & 1 == 1 for i, bits in enumerate(component.neighbours)])
     waits += np.where(inside & ~loops, pi[:, None], 0.0)
@@ -171,13 +171,26 @@ def _grown(component: Component, before: _SetsOfSize, masks: Masks, rates: Float
     return _SetsOfSize(masks, pi, waits, (squares + 2.0 * waits) / bracket[:, None])
 
 
-def _brackets(component: Component, inside: NDArray[np.bool_], rates: Floats) -> Floats:
-    """Return rate(E(I)) - rate(I') of sets with given members."""
-    n = len(rates)
+def _brackets(component: Component, inside: NDArray[np.bool_]) -> Floats:
+    """Return rate(E(I)) - rate(I') of sets with given members.
+
+    Next to the boundary of stability it is a difference of nearly equal numbers. So a rate is the
+    sum of two floats, and what each addition rounds off is kept (Knuth's two-sum).
+    """
+    n = len(component.rates)
     adjacent = np.array([[bits >> j & 1 for j in range(n)] for bits in component.neighbours])
     met = inside.astype(np.int64) @ adjacent > 0
     kept = inside & ~adjacent.diagonal().astype(bool)
-    bracket: Floats = met @ rates - kept @ rates
+    signs = met.astype(np.float64) - kept
+    total, rest = np.zeros(len(inside)), np.zeros(len(inside))
+    for sign, rate in zip(signs.T, component.rates, strict=True):
+        term = sign * float(rate)
+        after = total + term
+        added = after - total
+        rest += (total - (after - added)) + (term - added)
+        rest += sign * float(rate - Fraction(float(rate)))
+        total = after
+    bracket: Floats = total + rest
     return bracket
 
 

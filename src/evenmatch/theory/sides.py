@@ -266,21 +266,24 @@ def sides_law(*, a: float, b: float, flexible: float) -> SidesLaw:
     >>> round(law.a.mean, 6), round(law.everybody.quantile(0.9), 6)
     (1.508621, 3.341724)
     """
-    p0 = sides(a=a, b=b, flexible=flexible).p0
-    if p0 is None:
+    found = sides(a=a, b=b, flexible=flexible)
+    if not found.stable:
         raise ConfigError(
             f"a={a:g}, b={b:g}, flexible={flexible:g} has no stationary law: flexible must exceed "
             f"the difference of the sides, {abs(a - b):g}"
         )
-    total = a + b + flexible
-    of_a = _zero_or_exponential((b + flexible) * p0 / (b + flexible - a), b + flexible - a)
-    of_b = _zero_or_exponential((a + flexible) * p0 / (a + flexible - b), a + flexible - b)
+    # In fractions, since near the boundary the differences have no digits in floats.
+    rate_a, rate_b, rate_c = exact_rates({"a": a, "b": b, "flexible": flexible})
+    p0, total = Fraction(found.exact["p0"]), rate_a + rate_b + rate_c
+    spare_a, spare_b = rate_b + rate_c - rate_a, rate_a + rate_c - rate_b
+    of_a = _zero_or_exponential((rate_b + rate_c) * p0 / spare_a, spare_a)
+    of_b = _zero_or_exponential((rate_a + rate_c) * p0 / spare_b, spare_b)
     of_flexible = _zero_or_exponential(p0, total)
-    shares = [a / total, b / total, flexible / total]
+    shares = [float(rate / total) for rate in (rate_a, rate_b, rate_c)]
     return SidesLaw(
         PhaseTypeLaw.mixture([of_a, of_b, of_flexible], shares), of_a, of_b, of_flexible
     )
 
 
-def _zero_or_exponential(p_wait: float, rate: float) -> PhaseTypeLaw:
-    return PhaseTypeLaw(np.array([p_wait]), np.zeros((1, 1)), np.array([rate]))
+def _zero_or_exponential(p_wait: Fraction, rate: Fraction) -> PhaseTypeLaw:
+    return PhaseTypeLaw(np.array([float(p_wait)]), np.zeros((1, 1)), np.array([float(rate)]))

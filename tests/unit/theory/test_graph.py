@@ -333,3 +333,18 @@ def test_components_are_found_whatever_the_order() -> None:
         np.concatenate(list(independent_sets.levels(independent_sets.Component((1, 1), (2, 1))))),
         [0, 1, 2],
     )
+
+
+@pytest.mark.parametrize(
+    ("hub", "leaf"),
+    [(0.9000000001, 0.1), (0.9000000000000001, 0.1), (100000000000.0002, 1e11)],
+)
+def test_floats_keep_their_digits_next_to_the_boundary(hub: float, leaf: float) -> None:
+    leaves = {f"leaf {i}": leaf if leaf < 1.0 or not i else 1e-5 for i in range(9)}
+    edges = [("hub", "hub"), *((name, "hub") for name in leaves)]
+    known, found = (
+        compatibility_graph(rates={"hub": hub, **leaves}, edges=edges, exact=exact)
+        for exact in (True, False)
+    )
+    assert found.means == pytest.approx(known.means, rel=1e-11)
+    assert found.vars == pytest.approx(known.vars, rel=1e-11)

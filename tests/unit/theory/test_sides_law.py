@@ -61,3 +61,10 @@ def _waits_by_hand(
             pool.remove(meets)
             waits[meets] = times[player] - times[meets]
     return waits
+
+
+@pytest.mark.parametrize("flexible", [0.1000000001, 0.1000000000001, 0.10000000000000002])
+def test_law_keeps_its_digits_next_to_the_boundary(flexible: float) -> None:
+    law, known = (formula(a=0.4, b=0.3, flexible=flexible) for formula in (sides_law, sides))
+    assert law.everybody.mean == pytest.approx(known.mean, rel=1e-12)
+    assert law.a.mean == pytest.approx(known.mean_a, rel=1e-12)
