@@ -23,6 +23,8 @@ from evenmatch.theory.graph import compatibility_graph
 
 CUTS_MAX = 5_000
 LEVELS_MAX = 200
+WORK_MAX = 5_000_000
+"""Most work: sets of classes that may wait together, times ways to cut: about a minute."""
 
 
 @dataclass(frozen=True)
@@ -162,4 +164,24 @@ def _check(
             f"there are {ways:,} ways to cut, and at most {CUTS_MAX:,} are tried: merge levels, or "
             "take fewer zones"
         )
+    if ways * _waiting_sets(zones) > WORK_MAX:
+        raise ConfigError(
+            f"{ways:,} ways to cut into {zones} zones would take minutes: take fewer zones, or "
+            "merge levels"
+        )
     return players
+
+
+def _waiting_sets(zones: int) -> int:
+    """Return how many sets of classes may wait together.
+
+    A zone more adds its own players, who may wait beside all sets, and the flexible players
+    between it and the last one, who may wait beside all sets of the zones before that.
+
+    >>> [_waiting_sets(zones) for zones in (1, 2, 3)]
+    [2, 5, 12]
+    """
+    before, now = 1, 2
+    for _ in range(zones - 1):
+        before, now = now, 2 * now + before
+    return now

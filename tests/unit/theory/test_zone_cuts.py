@@ -82,6 +82,8 @@ def test_levels_without_players_make_no_zone() -> None:
         ({"wait_max": -1}, "wait_max must be > 0 and finite, got -1"),
         ({"flexible": 1.5}, r"flexible must be a share in \[0, 1\], got 1.5"),
         ({"shares": (1,) * 100, "zones": 5}, "ways to cut, and at most 5,000 are tried"),
+        ({"shares": (1,) * 16, "zones": 13}, r"455 ways .* would take minutes: take fewer zones"),
+        ({"shares": (1,) * 45, "zones": 45}, r"1 ways .* would take minutes: take fewer zones"),
     ],
 )
 def test_bad_settings_are_one_sentence(settings, sentence) -> None:
