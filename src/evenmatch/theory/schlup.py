@@ -81,6 +81,8 @@ def greedy_cost_exact(*, k: int, rate: float, wait_max: float) -> float:
 
 def _chance(count: int, mean: float) -> float:
     """Return the probability of a Poisson variable, by logarithms, so that nothing overflows."""
+    if mean == 0.0:
+        return float(count == 0)
     return math.exp(count * math.log(mean) - mean - math.lgamma(count + 1))
 
 

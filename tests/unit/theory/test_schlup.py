@@ -208,3 +208,9 @@ def test_where_few_come_a_round_has_one_match_and_a_criterion_one_bracket() -> N
     assert (found["n_opt"], found["r_opt"]) == (2.0, 1.0)
     assert (found["rounds_of"], found["brackets"]) == (1, 1)
     assert schlup(k=2, rate=0.001, wait_max=5.0, printed=True)["n_opt"] == pytest.approx(-0.9)
+
+
+def test_brackets_that_nobody_comes_to_always_need_bots() -> None:
+    # The players expected in a bracket are fewer than any float above 0.
+    found = schlup(k=2, rate=1e-300, wait_max=1e290, brackets=100_000, criteria=20)
+    assert found["bot_probability_bracket"] == 1.0
