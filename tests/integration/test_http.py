@@ -78,7 +78,7 @@ BAD_BODIES: list[tuple[str, bytes, int, str]] = [
      b'{"players":[{"id":"x","rating":{"mean":1},"attributes":{"side":"red"}}]}', 400,
      "/players/0/attributes/side"),
     ("deep JSON", b"[" * 50_000, 400, ""),
-    ("deep attribute", b'{"players":[{"id":"x"}],"attributes":{"a":' + b"[" * 9_000 + b"]" * 9_000
+    ("deep attribute", b'{"players":[{"id":"x"}],"attributes":{"a":' + b"[" * 50_000 + b"]" * 50_000
      + b"}}", 400, "/attributes"),
     ("body too large", b" " * 200_001, 413, ""),
 ]  # fmt: skip

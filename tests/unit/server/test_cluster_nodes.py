@@ -309,7 +309,7 @@ def game_of_two_shards(
         )
         for part in parts
     ]
-    return GameRouter(seats, parts, serve, 10_000, NodeMetrics("a"), own)
+    return GameRouter(seats, parts, serve, 200_000, NodeMetrics("a"), own)
 
 
 @pytest.mark.parametrize(
@@ -411,15 +411,15 @@ def test_calls_that_are_refused_are_those_that_need_the_right_to_operate(tmp_pat
 
 
 DEEP = b'{"queues":["duel"],"players":[{"id":"a"}],"attributes":{"x":%b%b}}' % (
-    b"[" * 1_500,
-    b"]" * 1_500,
+    b"[" * 50_000,
+    b"]" * 50_000,
 )
 
 
 async def decoding(seat: Seat, scope: Any, receive: Any, send: Any) -> None:
     """Read a body as the server of a shard does, which refuses it."""
     del seat, send
-    decode_create(await read_body(scope, receive, 10_000))
+    decode_create(await read_body(scope, receive, 200_000))
     raise AssertionError
 
 
