@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -74,8 +76,7 @@ def arrivals_text(
         players: Of the largest match.
         queues: Names of the queues.
         drawn: By attribute.
-        own: By queue and attribute, what its tickets have in place of what is drawn, all values
-            equally often.
+        own: By queue and attribute, what its tickets have in place of what is drawn.
     """
     count = max(TICKETS_LEAST, MATCHES * players) * len(queues)
     rate = RATE * len(queues)
@@ -84,20 +85,27 @@ def arrivals_text(
     lines += table_text("[arrivals]", values)
     if len(queues) > 1:
         for name in queues:
-            choices = own.get(name, {})
-            most = max([len(each.values) for each in choices.values()], default=1)
-            count = max(1, min(most, CLASSES_MAX // len(queues)))
-            for number in range(count):
-                values = {"share": 1.0 / len(queues) / count, "queues": [name]}
-                if choices:
-                    values["attributes"] = {
-                        key: each.values[number % len(each.values)] for key, each in choices.items()
-                    }
+            kinds = _combined(own.get(name, {}), max(1, CLASSES_MAX // len(queues)))
+            for each in kinds:
+                values = {"share": 1.0 / len(queues) / len(kinds), "queues": [name]}
+                values |= {"attributes": each} if each else {}
                 lines += ["", *table_text("[[arrivals.classes]]", values)]
     if drawn:
         lines += ["", "[attributes]"]
         lines += [f"{key_text(key)} = {value_text(_drawn(each))}" for key, each in drawn.items()]
     return "\n".join(lines) + "\n"
+
+
+def _combined(choices: Mapping[str, Choice], most: int) -> list[dict[str, object]]:
+    """Return all combinations of values; where they are too many, as many values side by side."""
+    lists = [each.values for each in choices.values()]
+    if math.prod(len(values) for values in lists) <= most:
+        return [dict(zip(choices, found, strict=True)) for found in itertools.product(*lists)]
+    count = min(most, max(len(values) for values in lists))
+    return [
+        {name: values[number % len(values)] for name, values in zip(choices, lists, strict=True)}
+        for number in range(count)
+    ]
 
 
 def _drawn(each: Distribution) -> dict[str, Any]:

@@ -14,8 +14,10 @@ from evenmatch.criteria.rules import Rules
 from evenmatch.errors import ConfigError
 from evenmatch.lab.imports.playfab import import_queues
 from evenmatch.lab.imports.report import ImportOptions, ImportResult
+from evenmatch.lab.imports.toml_text import arrivals_text
 from evenmatch.lab.simulate import simulate
 from evenmatch.model.queue import Queue
+from evenmatch.model.scenario import Choice
 from evenmatch.model.ticket import Ticket
 from evenmatch.rules.languages import load_rules
 from tests.playfab_play import drawn_pool, drawn_queue, ticket_of
@@ -381,3 +383,16 @@ def drawn_teams(rng: Random, queue: Queue) -> list[tuple[tuple[Ticket, ...], ...
             tuple([tuple([singles.pop() for _ in range(n)]) for n in queue.format.players])
         )
     return found
+
+
+@pytest.mark.parametrize(("decks", "count"), [(2, 4), (3, 6), (60, 50)])
+def test_values_of_a_queue_are_combined_in_all_ways_while_classes_are_few(
+    decks: int, count: int
+) -> None:
+    deck = Choice(tuple([f"deck {number}" for number in range(decks)]))
+    own = {"duel": {"side": Choice(("x", "y")), "deck": deck}}
+    document = tomllib.loads(arrivals_text(2, ("duel", "arena"), {}, own=own))
+    classes = [each for each in document["arrivals"]["classes"] if each["queues"] == ["duel"]]
+    assert [each["share"] for each in classes] == pytest.approx([0.5 / count] * count)
+    pairs = {(each["attributes"]["side"], each["attributes"]["deck"]) for each in classes}
+    assert len(pairs) == len(classes) == count
