@@ -1,6 +1,7 @@
 """After a restart whoever waited has time to come back before they must answer."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import cast
@@ -19,7 +20,7 @@ from evenmatch.model.queue import Format, Queue
 from evenmatch.model.queue import ReadyCheck as Check
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.http.ticket_routes import join_ticket
-from evenmatch.server.runtime.clock import RETURN_SECONDS, Clock
+from evenmatch.server.runtime.clock import RETURN_SECONDS, Clock, Clocks
 from evenmatch.server.runtime.recovery import ShardPlan
 from evenmatch.server.runtime.return_grace import ReturnGrace
 from evenmatch.server.runtime.runtime import Runtime
@@ -45,10 +46,9 @@ class House:
     async def start(self, away: float = 0.0) -> None:
         """Start, with the pause of a server that was away for so long."""
         plan = ShardPlan((DUEL, TWOS), settings=self._settings)
-        self.parts = assemble(plan, self._journal)
+        clocks = Clocks(wall=lambda: time.time() + away)
+        self.parts = assemble(plan, self._journal, clocks=clocks)
         runtime = self.parts.runtime
-        wall = runtime.wall
-        runtime.wall = lambda: wall() + away
         await runtime.start()
         runtime.lag.end()
         runtime.clock = Clock(
