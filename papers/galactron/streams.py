@@ -260,7 +260,7 @@ def countdown(effort: Effort) -> Part:
 
 def moments(seed: int) -> Found:
     """Return when rounds begin: at fixed moments, with enough players, or after a longest wait."""
-    fixed = _instants(Stream(20, 0, seed, "rounds:every=120,parts=1", 7200.0))
+    fixed = _instants(Stream(20, 0, seed, BLOG, 7200.0))
     apart = [(at - fixed[0]) / 120.0 for at in fixed]
     enough = _instants(Stream(20, 0, seed, "rounds:players=100,wait_max=3600,parts=1", 7200.0))
     few = Stream(5, 0, seed, "rounds:players=100,wait_max=300,parts=1", 3600.0)

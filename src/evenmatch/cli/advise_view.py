@@ -520,7 +520,7 @@ def match_line(base: PlayerBase) -> str:
     'Matches of 2 teams of 5; a match takes 30 min, and the next search begins 2.0 min after it.'
     """
     teams = base.teams
-    even = f"{len(teams)} teams of {teams[0]}"
+    even = f"{len(teams)} team{'s' * (len(teams) != 1)} of {teams[0]}"
     who = even if len(set(teams)) == 1 else f"teams of {' against '.join(map(str, teams))}"
     return (
         f"Matches of {who}; a match takes {seconds(base.match_length)}, and the next search begins "

@@ -246,7 +246,7 @@ def _format(format_: Format) -> str:
     if format_.is_duel:
         seats = "one player against one"
     elif len(set(sizes)) == 1:
-        seats = f"{len(sizes)} teams of {_count(sizes[0], 'player')}"
+        seats = f"{_count(len(sizes), 'team')} of {_count(sizes[0], 'player')}"
     else:
         seats = f"{len(sizes)} teams of {', '.join(map(str, sizes))} players"
     named = f", named {', '.join(format_.sides)}" if format_.sides else ""
@@ -264,7 +264,7 @@ def _minimum(queue: Queue) -> str:
     """Say how small a match may be, and who starts such a match."""
     form = queue.format
     least = form.least_players
-    if max(form.players) == 1:
+    if max(form.players) == 1 or len(least) == 1:
         teams = ""
     elif len(set(least)) == 1:
         teams = f", {_count(least[0], 'player')} in each team"

@@ -7,6 +7,7 @@ from evenmatch.lab.advise.player_base import PlayerBase
 
 def test_match_is_told_with_its_teams() -> None:
     assert match_line(PlayerBase(teams=(5,) * 5)).startswith("Matches of 5 teams of 5;")
+    assert match_line(PlayerBase(teams=(4,))).startswith("Matches of 1 team of 4;")
     assert match_line(PlayerBase(teams=(1, 4))).startswith("Matches of teams of 1 against 4;")
 
 

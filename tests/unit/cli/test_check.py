@@ -708,6 +708,9 @@ def test_minimum_and_roles_are_told(capsys: pytest.CaptureFixture[str], tmp_path
     assert "A match may start with 3 of its 5 players, 2 and 1 players by team." in check(
         capsys, tmp_path, uneven
     )
+    one = check(capsys, tmp_path, QUEUE + "teams = 1\nplayers = 4\nplayers_min = 2\n")
+    assert "1 team of 4 players; parties of 1 to 4 queue together and stay together." in one
+    assert "A match may start with 2 of its 4 players." in one
 
 
 def test_a_minimum_of_single_players_is_told_without_their_teams(

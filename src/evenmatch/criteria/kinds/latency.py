@@ -46,7 +46,7 @@ from evenmatch.model.ticket import LATENCY, Player, Ticket, Value, attribute_of
 
 Latencies = Mapping[str, float]
 """Places and milliseconds."""
-MS_MIN, MS_MAX = 1e-3, 1e6
+MS_MAX = 1e6
 PAIRS = {
     "enemies": "between enemies",
     "teammates": "between teammates",

@@ -81,7 +81,6 @@ class QueueFigures:
         self.recent: deque[RecordedMatch] = deque(maxlen=RECENT)
         self.qualities = [0] * QUALITY_BARS
         self.totals = dict.fromkeys(COUNTS, 0)
-        self.has_ready_check = queue.accept is not None
         self._step = step
         self._tick = tick
         self._counts = dict.fromkeys(COUNTS, 0)
@@ -100,7 +99,6 @@ class QueueFigures:
         """Take a new version of the queue; who waits is entered anew by the caller."""
         self.queue = queue
         self.waiting = WaitingCounts(queue)
-        self.has_ready_check = queue.accept is not None
         self._objective = None
         self._gaps = Gaps(queue)
         self._unmeasured.clear()

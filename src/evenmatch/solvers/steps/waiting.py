@@ -48,7 +48,6 @@ FIRST_NUMBER = 8
 
 RELATIVE, EITHER, LIMIT, RATE, TOP, FORM, FIRST_STEP, LAST_STEP = range(8)
 """Columns of a rule; `FORM` says how its limit grows."""
-RULE_COLUMNS = 8
 NEVER, BY_RATE, BY_STEPS, BY_CURVE = 0.0, 1.0, 2.0, 3.0
 
 RATE_OF = 50
