@@ -106,7 +106,6 @@ class _SeatingWalk:
         self._seats, self._least, self._named = room
         self._may_share = may_share
         self._spare = spare
-        self._bots: Counts = (((1, -1), spare),) if spare else ()
         # Seats that may stay free are treated as solos who may join one team.
         free = [(least, seats) for least, seats in zip(room.least, room.seats, strict=True)]
         self._optional: Counts = tuple(

@@ -12,7 +12,6 @@ from evenmatch.engine.engine import Engine
 from evenmatch.explain.by_conditions import by_conditions
 from evenmatch.explain.changes import changes_of, in_time, of_party, of_pings
 from evenmatch.explain.nearest_groups import (
-    GroupSearchLimits,
     best_duel,
     best_group,
     first_duel,
@@ -40,8 +39,6 @@ from evenmatch.model.explanation import (
     Seats,
 )
 
-EFFORT = GroupSearchLimits()
-"""Limits of every search: short and full explanations must agree."""
 NOT_ASKED = Acceptance(0, 0, 0, 0)
 SEARCHED_MOST = 200
 """Lines, from the top, for which a match of more than two is searched."""
@@ -196,10 +193,10 @@ def _prospects(
         return duel, first_duel(table, pairwise) if needs_both else None
     best = later = None
     if seats.fills or table.queue.format.is_variable:
-        best = None if free is None else best_group(comparer, free, EFFORT)
-        best = best or best_group(comparer, pairwise, EFFORT)
+        best = None if free is None else best_group(comparer, free)
+        best = best or best_group(comparer, pairwise)
     if best is None and seats.fills_without_rules:
-        later = first_group(comparer, pairwise, EFFORT)
+        later = first_group(comparer, pairwise)
         if later is not None and later.at <= pairwise.now:
             rows = [table.row_of(each) for each in later.tickets]
             best, later = prospect_of(table, rows, pairwise.now, is_exact=False), None

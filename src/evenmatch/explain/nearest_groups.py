@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-import msgspec
 import numpy as np
 
 from evenmatch.criteria.scales import Floats
@@ -24,28 +23,18 @@ from evenmatch.solvers.set_completion import CompletionBudget, CompletionProblem
 
 LOOK_AT = 48
 """Candidates of a search, including those of rare kinds."""
+SEATINGS_MOST = 2
+"""Full sets that a search divides into teams."""
+STEPS_MOST = 2_000
+"""Pairs that a search examines after its first dead end."""
 
 
-class GroupSearchLimits(msgspec.Struct, frozen=True):
-    """The limits of a search.
-
-    Args:
-        seatings: Full sets that are divided into teams.
-        steps: Pairs examined after the first dead end.
-    """
-
-    seatings: int = 2
-    steps: int = 2_000
-
-
-def best_group(
-    comparer: PairwiseComparer, pairwise: PairwiseView, effort: GroupSearchLimits
-) -> Prospect | None:
+def best_group(comparer: PairwiseComparer, pairwise: PairwiseView) -> Prospect | None:
     """Return a legal match of the nearest tickets; None if a short search finds none."""
     table = comparer.table
     allowed = np.flatnonzero(pairwise.allowed)
     rows = _shortlist(table, allowed, nearness(table, pairwise, allowed))
-    budget = CompletionBudget(effort.seatings, effort.steps)
+    budget = CompletionBudget(SEATINGS_MOST, STEPS_MOST)
     circle = _Circle(comparer, pairwise.row, rows, pairwise.now)
     prospect = circle.search((pairwise.now, pairwise.now), budget)
     if prospect is None and table.queue.format.is_variable:
@@ -53,9 +42,7 @@ def best_group(
     return prospect
 
 
-def first_group(
-    comparer: PairwiseComparer, pairwise: PairwiseView, effort: GroupSearchLimits
-) -> Prospect | None:
+def first_group(comparer: PairwiseComparer, pairwise: PairwiseView) -> Prospect | None:
     """Return the first match to become legal that a short search finds.
 
     It may be legal now, if the search for the best one missed it. A match whose other tickets
@@ -63,25 +50,20 @@ def first_group(
     """
     may_ever = pairwise.others & pairwise.fits & (pairwise.ready_at < math.inf)
     stays = may_ever & (pairwise.ready_at <= _leaving(comparer.table))
-    found = _first_among(comparer, pairwise, effort, stays, in_time=True)
+    found = _first_among(comparer, pairwise, stays, in_time=True)
     if found is None and stay_of(comparer.table.queue) < math.inf:
-        found = _first_among(comparer, pairwise, effort, may_ever, in_time=False)
+        found = _first_among(comparer, pairwise, may_ever, in_time=False)
     return found
 
 
 def _first_among(
-    comparer: PairwiseComparer,
-    pairwise: PairwiseView,
-    effort: GroupSearchLimits,
-    among: Mask,
-    *,
-    in_time: bool,
+    comparer: PairwiseComparer, pairwise: PairwiseView, among: Mask, *, in_time: bool
 ) -> Prospect | None:
     """Return the first match of some tickets; `in_time` one that none of the others misses."""
     ever = np.flatnonzero(among)
     rows = _shortlist(comparer.table, ever, np.maximum(pairwise.ready_at, pairwise.now)[ever])
     circle = _Circle(comparer, pairwise.row, rows, pairwise.now, in_time=in_time)
-    budget = CompletionBudget(effort.seatings, effort.steps)
+    budget = CompletionBudget(SEATINGS_MOST, STEPS_MOST)
     best: Prospect | None = None
     until = math.inf
     while budget.seatings > 0 and not budget.gave_up:

@@ -359,7 +359,6 @@ class LatencyColumns(NamedPlayers):
         self._slots = 1 if form.solo_only or self._is_region else max(form.players)
         # The size of the party stands after the places.
         self.width = PLACES_MAX * self._slots + 1
-        self._is_duel = form.is_duel
         self._surely_above = 0.0 if comparison.pairs == "all" else float(max(form.players))
         self.is_pairwise = comparison.pairs != "teammates"
         self.places: dict[str, int] = {}

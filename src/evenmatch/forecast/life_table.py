@@ -117,7 +117,6 @@ class LifeTable:
         self._origin: float | None = None
         self._weight = 1.0
         self._matched = 0.0
-        self._now = 0.0
 
     def __len__(self) -> int:
         """Return how many rows there are."""

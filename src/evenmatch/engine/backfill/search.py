@@ -221,7 +221,7 @@ class BackfillSearch:
         if (table := self._tables.get(pool.name)) is None:
             return
         if not is_left_over:
-            self._owe(pool, table, "low")
+            self._owe(pool, table)
         table.put_off(self._scheduler.now + LOOK_AGAIN, but=None if is_left_over else "low")
         arrived = self._arrived.get(pool.name, {})
         self._arrived[pool.name] = dict.fromkeys(each for each in arrived if pool.is_kept(each))
@@ -303,9 +303,9 @@ class BackfillSearch:
         arrived = self._arrived.get(pool.name, ())
         return [pool.tickets[i] for i in arrived if i in pool.tickets and not pool.is_kept(i)]
 
-    def _owe(self, pool: Pool, table: OpenMatchTable, priority: Priority) -> None:
+    def _owe(self, pool: Pool, table: OpenMatchTable) -> None:
         """Let matches that may not take newcomers yet look at all who wait as soon as they may."""
-        _, rows = table.of(priority)
+        _, rows = table.of("low")
         newcomers = self._newcomers(pool) if len(rows) else []
         if newcomers:
             may_join = (table.ready_at(newcomers, rows) < math.inf).any(axis=0)

@@ -81,7 +81,6 @@ def optimum(
     bots_at_once: bool = False,
     cancelled_at: Mapping[int, float] = NEVER,
     rounds_max: int = ROUNDS_MAX,
-    gap_max: float | None = None,
 ) -> Optimum:
     """Return the cheapest matches of all arrivals, known in advance.
 
@@ -94,8 +93,6 @@ def optimum(
         cancelled_at: When tickets were cancelled in the run, by index: alone they cost no more than
             their wait until then.
         rounds_max: Most searches for pairs missing in the graph; fewer give two-sided bounds.
-        gap_max: Accept a cost within this fraction above the bound; None requires a proof for up
-            to `EXACT_MAX` tickets, and `GAP_MAX` for more.
 
     Raises:
         NotSupported: A queue or a ticket is not a duel of single players, or a queue compares
@@ -114,8 +111,7 @@ def optimum(
         bots_at_once=bots_at_once,
         cancelled_at=cancelled_at,
     )
-    if gap_max is None:
-        gap_max = 0.0 if len(arrivals) <= EXACT_MAX else GAP_MAX
+    gap_max = 0.0 if len(arrivals) <= EXACT_MAX else GAP_MAX
     pairing = pair_up(
         [each.field for each in fields], alone, rounds_max=rounds_max, gap_max=gap_max
     )

@@ -130,7 +130,7 @@ class _Level:
     state: State
     row: Row
     rest: list[int]
-    last: int
+    last: int = -1
     at: int = 0
 
 
@@ -159,7 +159,7 @@ class GroupSearch:
         rest = list(range(1, len(scene.tickets)))
         row = [block[:, 0] for block in scene.rows]
         state = seats.start(scene.kinds[0])
-        group = self._open(levels, _Level([0], state, row, rest, -1), scene, seats, effort, now)
+        group = self._open(levels, _Level([0], state, row, rest), scene, seats, effort, now)
         while group is None and levels:
             if effort.evaluations_left <= 0:
                 yield
@@ -217,7 +217,7 @@ class GroupSearch:
             return None
         rest = level.rest[level.at :]
         if not self._has_rules:
-            return _Level([*level.chosen, item], state, level.row, rest, -1)
+            return _Level([*level.chosen, item], state, level.row, rest)
         row = [
             np.maximum(own, block[:, item])
             for own, block in zip(level.row, scene.rows, strict=True)
@@ -230,7 +230,7 @@ class GroupSearch:
             effort.spend(PASS + sum(block.size for block in joined) // CELLS_A_STEP)
             is_soon = scene.limit.allowed(self.joint.ready_at(joined, scene.place))
             rest = [other for other, fits in zip(rest, is_soon.tolist(), strict=True) if fits]
-        return _Level([*level.chosen, item], state, row, rest, -1)
+        return _Level([*level.chosen, item], state, row, rest)
 
     def _legal(
         self, members: list[int], scene: GroupCandidates, effort: Effort, now: float

@@ -144,7 +144,6 @@ class PlayFabQueue(msgspec.Struct, frozen=True, kw_only=True):
         teams: None, or at least two.
         rules: In the order of the text.
         path: Its place in the text.
-        is_allocated: Whether matches get a server.
     """
 
     name: str
@@ -154,7 +153,6 @@ class PlayFabQueue(msgspec.Struct, frozen=True, kw_only=True):
     teams: tuple[QueueTeam, ...] = ()
     rules: tuple[PlayFabRule, ...] = ()
     path: str = "$"
-    is_allocated: bool = False
 
 
 def steps_of(rule: PlayFabRule) -> tuple[Steps, ...]:

@@ -222,7 +222,6 @@ def _read(fields: Fields) -> PlayFabQueue:
         teams=teams,
         rules=rules,
         path=fields.path,
-        is_allocated=is_allocated,
     )
 
 

@@ -65,22 +65,13 @@ class GroupField:
     bots: tuple[float, float] | None = None
 
 
-def lower_bound(
-    fields: Sequence[GroupField],
-    alone: Floats,
-    target: float,
-    *,
-    steps_max: int = STEPS_MAX,
-    effort_max: int = EFFORT_MAX,
-) -> float:
+def lower_bound(fields: Sequence[GroupField], alone: Floats, target: float) -> float:
     """Return a lower bound on the cost of matching the tickets or leaving them alone.
 
     Args:
         fields: Tickets; a number may be in several fields.
         alone: Cost of leaving each number alone, >= 0; shape (n,).
         target: A cost that is attainable; it determines the length of steps, not the bound.
-        steps_max: Steps of the prices.
-        effort_max: Candidates examined in all steps before the search ends.
 
     Complexity:
         See `cheapest_groups`, for each step.
@@ -91,7 +82,7 @@ def lower_bound(
     direction: Floats = np.zeros(len(alone))
     bound, best, idle = -np.inf, prices, 0
     hope = RISE * target
-    for _ in range(steps_max):
+    for _ in range(STEPS_MAX):
         proof = _priced(fields, prices, seats, effort)
         if proof.bound > bound:
             idle = idle + 1 if proof.bound < bound + 0.1 * hope else 0
@@ -100,7 +91,7 @@ def lower_bound(
             idle += 1
         if idle >= PATIENCE:
             hope, idle = FALL * hope, 0
-        if hope < GAIN_LEAST * max(bound, 0.0) or effort[1] > effort_max:
+        if hope < GAIN_LEAST * max(bound, 0.0) or effort[1] > EFFORT_MAX:
             break
         direction = proof.slope + MEMORY * direction
         length = float(direction @ direction)

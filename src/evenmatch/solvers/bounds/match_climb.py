@@ -101,7 +101,7 @@ def climb(pricing: Pricing, prices: Floats, climbs: Climbs) -> PricedMatches:
         roots = roots_of(own)[rank[found[:, :width]].min(axis=1)]
         np.maximum.at(tops, roots, worths)
         out.append((found, worths, f))
-    return join_results(pricing, out)._replace(tops=tops, spent=spent, is_complete=False)
+    return join_results(pricing, out, tops, spent, is_complete=False)
 
 
 @kernel(f"int64({_INTS}, int64)")

@@ -141,7 +141,7 @@ def price_matches(pricing: Pricing, prices: Floats, search: PricingSearch) -> Pr
                 is_complete &= looked <= share and int(kept[0]) < search.keep
                 if kept[0]:
                     out.append((found[: kept[0]].copy(), worths[: kept[0]].copy(), f))
-    return join_results(pricing, out)._replace(tops=tops, spent=spent, is_complete=is_complete)
+    return join_results(pricing, out, tops, spent, is_complete=is_complete)
 
 
 def roots_of(own: Floats) -> Ints:
@@ -149,7 +149,14 @@ def roots_of(own: Floats) -> Ints:
     return np.argsort(-own, kind="stable").astype(np.int64)
 
 
-def join_results(pricing: Pricing, out: list[tuple[Ints, Floats, int]]) -> PricedMatches:
+def join_results(
+    pricing: Pricing,
+    out: list[tuple[Ints, Floats, int]],
+    tops: Floats,
+    spent: float,
+    *,
+    is_complete: bool,
+) -> PricedMatches:
     """Return the matches that the searches of all roots kept, concatenated."""
     width = max(int(form.teams.sum()) for form in pricing.tables)
     parties = [np.zeros((0, width), dtype=np.int64)]
@@ -161,5 +168,5 @@ def join_results(pricing: Pricing, out: list[tuple[Ints, Floats, int]]) -> Price
     form = np.concatenate([[], *(np.full(len(w), f) for _, w, f in out)]).astype(np.int64)
     worth = np.concatenate([np.zeros(0), *(w for _, w, _ in out)])
     return PricedMatches(
-        np.concatenate(parties), np.concatenate(label), form, worth, np.zeros(0), 0.0, True
+        np.concatenate(parties), np.concatenate(label), form, worth, tops, spent, is_complete
     )

@@ -60,18 +60,14 @@ class Pairing:
     Args:
         mates: Partner of each point, -1 for none; shape (n,).
         bound: Lower bound on the cost of any pairing of the points.
-        is_optimal: Whether the duals prove the matching the cheapest, up to `rounding`.
-        rounding: The most that rounding to integers can change a total cost.
+        is_optimal: Whether the duals prove the matching the cheapest, up to rounding.
         rounds: Number of searches for overlooked pairs.
-        edge_count: Pairs in the graph at the end.
     """
 
     mates: Ints
     bound: float
     is_optimal: bool
-    rounding: float
     rounds: int
-    edge_count: int
 
 
 def pair_up(
@@ -110,8 +106,7 @@ def pair_up(
         graph.add(found)
         graph.solve()
     rounding = (len(alone) + 1) / scale
-    bound = least / (2 * scale) - rounding
-    return Pairing(graph.mates, bound, is_optimal, rounding, rounds, graph.edges.shape[1])
+    return Pairing(graph.mates, least / (2 * scale) - rounding, is_optimal, rounds)
 
 
 class Graph:

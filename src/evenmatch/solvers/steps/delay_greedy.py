@@ -55,8 +55,8 @@ def ripe_at(waiting: WaitingRoster, one: int, two: int) -> float:
     return later + max(0.5 * (numbers[SECONDS] * cost - waited), 0.0)
 
 
-@kernel("float64(WaitingRoster, int64, int64, boolean)", inline=True)
-def meets_at(waiting: WaitingRoster, one: int, two: int, is_overdue: bool) -> float:
+@kernel("float64(WaitingRoster, int64, int64)", inline=True)
+def meets_at(waiting: WaitingRoster, one: int, two: int) -> float:
     """Return the instant at which two players have waited long enough for each other.
 
     A player past its deadline waits only for the rules.
@@ -67,7 +67,7 @@ def meets_at(waiting: WaitingRoster, one: int, two: int, is_overdue: bool) -> fl
     if cost == np.inf:
         return np.inf
     at = ready_at(waiting, one, two)
-    if is_overdue or links[FLAG, one] == 1 or links[FLAG, two] == 1:
+    if links[FLAG, one] == 1 or links[FLAG, two] == 1:
         return at
     later = max(points[TIME, one], points[TIME, two])
     waited = later - min(points[TIME, one], points[TIME, two])
@@ -84,7 +84,7 @@ def look(waiting: WaitingRoster, slot: int) -> None:
         other = links[FOUND, found]
         # Rounding up is slow, and makes no instant earlier.
         if ripe_at(waiting, other, slot) < soonest:
-            at = meets_at(waiting, other, slot, False)
+            at = meets_at(waiting, other, slot)
             if at < soonest:
                 partner, soonest = other, at
     marks[MEETS, slot], links[PARTNER, slot] = soonest, partner
