@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable
 
@@ -140,10 +139,7 @@ def foresee(
 def _overdue(configuration: Configure, tables: Tables, left: set[tuple[str, str]]) -> int:
     """Count the tickets that a deadline ends at once: in a match with bots, or as the last one."""
     bots = {queue.name for queue in configuration.queues if queue.on_deadline == "bots"}
-    ends_after = {
-        queue.name: math.inf if queue.on_deadline == "keep" else queue.wait_max or math.inf
-        for queue in configuration.queues
-    }
+    ends_after = {queue.name: queue.ends_after for queue in configuration.queues}
     count = 0
     for row in tables.waiting.values():
         stays = [name for name in row.queues if (row.ticket.id, name) not in left]

@@ -180,8 +180,7 @@ def _wider(queue: Queue, rule: Rule, wanted: float, gain: int, times: tuple[floa
     if at == math.inf:
         return f"{text}; this ticket's own never widens so far"
     left = seconds(max(0.0, at - now))
-    ends = queue.wait_max is not None and queue.on_deadline != "keep"
-    if ends and at > born + (queue.wait_max or 0.0):
+    if at > born + queue.ends_after:
         return f"{text}; this ticket's own is as wide only in {left}, after its longest wait"
     return f"{text}; this ticket's own is as wide in {left}"
 

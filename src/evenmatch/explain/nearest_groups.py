@@ -9,7 +9,6 @@ import numpy as np
 
 from evenmatch.criteria.scales import Floats
 from evenmatch.explain.pairwise import PairwiseComparer, PairwiseView
-from evenmatch.explain.snapshot import stay_of
 from evenmatch.explain.waiting_table import (
     ENQUEUED,
     KIND,
@@ -51,7 +50,7 @@ def first_group(comparer: PairwiseComparer, pairwise: PairwiseView) -> Prospect 
     may_ever = pairwise.others & pairwise.fits & (pairwise.ready_at < math.inf)
     stays = may_ever & (pairwise.ready_at <= _leaving(comparer.table))
     found = _first_among(comparer, pairwise, stays, in_time=True)
-    if found is None and stay_of(comparer.table.queue) < math.inf:
+    if found is None and comparer.table.queue.ends_after < math.inf:
         found = _first_among(comparer, pairwise, may_ever, in_time=False)
     return found
 
@@ -77,7 +76,7 @@ def _first_among(
 
 def _leaving(table: PairColumnTable) -> Floats:
     """Return when each ticket leaves the queue unmatched; inf if never."""
-    found: Floats = table.column(ENQUEUED) + stay_of(table.queue)
+    found: Floats = table.column(ENQUEUED) + table.queue.ends_after
     return found
 
 

@@ -65,18 +65,11 @@ class QueueSnapshot(msgspec.Struct, frozen=True):
 
     def leaves_at(self, ticket_id: str) -> float:
         """Return when a ticket leaves the queue unmatched; inf if never."""
-        return self.tickets[ticket_id].enqueued_at + stay_of(self.queue)
+        return self.tickets[ticket_id].enqueued_at + self.queue.ends_after
 
     def kept(self) -> set[str]:
         """Return the tickets that the queue keeps from its policy now."""
         return {*self.delayed, *(each for each, at in self.held.items() if at > self.now)}
-
-
-def stay_of(queue: Queue) -> float:
-    """Return the seconds after which a queue's deadline takes tickets out of it; inf if never."""
-    if queue.wait_max is None or queue.on_deadline == "keep":
-        return math.inf
-    return queue.wait_max
 
 
 class ExplanationSubject(msgspec.Struct, frozen=True):

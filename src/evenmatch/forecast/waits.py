@@ -202,9 +202,7 @@ class QueueForecast:
 
     def ends_after(self, waited: float) -> float:
         """Return the seconds until the deadline of a ticket that has waited `waited` seconds."""
-        if self.queue.on_deadline == "keep" or self.queue.wait_max is None:
-            return math.inf
-        return max(self.queue.wait_max - waited, 0.0)
+        return max(self.queue.ends_after - waited, 0.0)
 
     def _wait_max(self) -> float:
         return self.ends_after(0.0)

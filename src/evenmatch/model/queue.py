@@ -467,6 +467,11 @@ class Queue(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         return min(TARGET_WAIT, math.inf if self.wait_max is None else self.wait_max / 4.0)
 
     @property
+    def ends_after(self) -> float:
+        """Return the seconds of waiting at which a deadline ends them; inf if none does."""
+        return math.inf if self.wait_max is None or self.on_deadline == "keep" else self.wait_max
+
+    @property
     def price(self) -> float:
         """Return the cost of one player-second of waiting."""
         if self.wait_price is not None:

@@ -85,7 +85,7 @@ class Lookahead(msgspec.Struct, frozen=True, kw_only=True):
                 f"players = 1; use greedy for larger formats"
             )
         check_wait_price(queue, "lookahead")
-        planning = Planning(queue, "lookahead", _patience(queue))
+        planning = Planning(queue, "lookahead", queue.ends_after)
         if self.horizon == 0.0:
             return Price().matcher(queue, seed=seed, memory=memory)
         known = memory or {}
@@ -388,13 +388,6 @@ def _is_as_announced(ticket: Ticket, announced: Ticket) -> bool:
         and ticket.players == announced.players
         and ticket.attributes == announced.attributes
     )
-
-
-def _patience(queue: Queue) -> float:
-    """Return the seconds after which a ticket can no longer be paired; inf if it always can."""
-    if queue.wait_max is None or queue.on_deadline == "keep":
-        return math.inf
-    return queue.wait_max
 
 
 # What it is worth to a waiting player that others will come: the price of pairing it now.

@@ -159,8 +159,7 @@ def _delays(found: QueueField, low: Ints, high: Ints, ask: Bools) -> Floats:
 def last_instants(queue: Queue, own: Sequence[Arrival], times: Floats, end: float | None) -> Floats:
     """Return the last instant at which each ticket can be matched in the queue."""
     until: Floats = np.full(len(own), math.inf if end is None else end)
-    if queue.wait_max is not None and queue.on_deadline != "keep":
-        until = np.minimum(until, times + queue.wait_max)
+    until = np.minimum(until, times + queue.ends_after)
     for place, each in enumerate(own):
         if each.leaves_at is not None:
             # Tickets that leave go before everything else of the same instant.
@@ -348,7 +347,7 @@ def costs_alone(
         own = [by_name[name] for name in names]
         over = math.inf if end is None else end
         leaves = math.inf if arrival.leaves_at is None else arrival.leaves_at
-        stop = min(arrival.at + _patience(own), leaves, over)
+        stop = min(arrival.at + max(queue.ends_after for queue in own), leaves, over)
         idle = max(0.0, (last if math.isinf(stop) else stop) - arrival.at)
         cost = _cost_alone(own, arrival, idle, min(math.nextafter(leaves, 0.0), over), bots_at_once)
         if place in cancelled_at:
@@ -362,14 +361,6 @@ def cost_with_bots(queue: Queue) -> float:
     """Return the criteria cost of a match with bots: the sum of the weights."""
     default = queue.format.k / max(1, len(queue.criteria))
     return math.fsum(default if c.weight is None else c.weight for c in queue.criteria)
-
-
-def _patience(own: Sequence[Queue]) -> float:
-    """Return the seconds after which no queue holds a ticket any more."""
-    return max(
-        math.inf if queue.wait_max is None or queue.on_deadline == "keep" else queue.wait_max
-        for queue in own
-    )
 
 
 def _cost_alone(

@@ -169,10 +169,8 @@ def _ends_after(engine: Engine, row: LiveTicket, now: float) -> float:
     """Return the seconds until the last deadline of a ticket."""
     found = []
     for name in row.queues:
-        queue = engine.tables.queues[name]
-        if queue.wait_max is None or queue.on_deadline == "keep":
-            return math.inf
-        found.append(max(row.ticket.enqueued_at + queue.wait_max - now, 0.0))
+        ends_after = engine.tables.queues[name].ends_after
+        found.append(max(row.ticket.enqueued_at + ends_after - now, 0.0))
     return max(found)
 
 
