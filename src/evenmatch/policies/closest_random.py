@@ -18,7 +18,14 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.shared.chance import Chance
 from evenmatch.policies.shared.parameters import check_parameters
-from evenmatch.policies.shared.rated_duels import RATING, check_duel, rating_limits, rating_rule
+from evenmatch.policies.shared.rated_duels import (
+    RATING,
+    RatingKey,
+    check_duel,
+    rating_key,
+    rating_limits,
+    rating_rule,
+)
 from evenmatch.policies.shared.round_clock import RoundClock
 
 CANDIDATES_MAX = 1_000_000
@@ -76,10 +83,6 @@ class ClosestRandom(msgspec.Struct, frozen=True, kw_only=True):
         return ClosestRandomMatcher(full, self, clock, Chance(seed, queue.name))
 
 
-Key = tuple[float, float, int]
-"""A ticket's place in the order of ratings: rating, `enqueued_at`, sequence."""
-
-
 class ClosestRandomMatcher(NoJobs):
     """The waiting tickets by rating, and the clock."""
 
@@ -99,7 +102,7 @@ class ClosestRandomMatcher(NoJobs):
         self._chance = chance
         self._tickets: dict[str, Ticket] = {}
         self._by_sequence: dict[int, Ticket] = {}
-        self._keys: list[Key] = []
+        self._keys: list[RatingKey] = []
         self.evaluations = 0
 
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
@@ -107,7 +110,7 @@ class ClosestRandomMatcher(NoJobs):
         if isinstance(entry, OpenMatch):
             return
         self._tickets[entry.id] = self._by_sequence[entry.sequence] = entry
-        insort(self._keys, _key(entry))
+        insort(self._keys, rating_key(entry))
         self._clock.start(now)
 
     def leave(self, entry_id: str, now: float) -> None:
@@ -166,7 +169,7 @@ class ClosestRandomMatcher(NoJobs):
             return None
         return self._by_sequence[candidates[drawn_place(len(candidates), uniform) - 1]]
 
-    def _may_play(self, chooser: Ticket, rating: float, other: Key, now: float) -> bool:
+    def _may_play(self, chooser: Ticket, rating: float, other: RatingKey, now: float) -> bool:
         """Return whether the queue's rules allow a pair within `limit` now."""
         if not self._ratings_decide:
             return self._rules.pair_ready_at(chooser, self._by_sequence[other[2]]) <= now
@@ -218,7 +221,7 @@ class ClosestRandomMatcher(NoJobs):
 
     def _remove(self, ticket: Ticket) -> None:
         del self._tickets[ticket.id], self._by_sequence[ticket.sequence]
-        del self._keys[bisect_left(self._keys, _key(ticket))]
+        del self._keys[bisect_left(self._keys, rating_key(ticket))]
 
 
 def drawn_place(count: int, uniform: float) -> int:
@@ -237,7 +240,3 @@ def drawn_place(count: int, uniform: float) -> int:
     edge = 2 * count + 1
     below = bisect_right(range(1, count + 1), drawn, key=lambda i: i * (edge - i))
     return min(below + 1, count)
-
-
-def _key(ticket: Ticket) -> Key:
-    return (number(ticket, RATING), ticket.enqueued_at, ticket.sequence)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from evenmatch.criteria.expansion import round_up
 from evenmatch.criteria.objective import weights_of
 from evenmatch.model.fields import Seconds
-from evenmatch.model.queue import Queue
+from evenmatch.model.queue import SEATS_MAX, Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.shared.pace import SHORTFALL, Pace
@@ -23,8 +23,6 @@ from evenmatch.policies.shared.search_job import Effort, effort_of, prospects_in
 from evenmatch.policies.shared.search_matcher import STARTS_MAX, SearchingMatcher
 from evenmatch.policies.shared.start_rule import TentativeMatch
 
-SEATS_MAX = 1_000
-"""Seats of the largest match; a search holds the players of two at least."""
 PLAYERS_MAX = 400
 """Players whom a search holds: its time grows with their square, what it finds hardly any more."""
 SEARCHES = 0.1

@@ -8,21 +8,17 @@ import msgspec
 
 from evenmatch.criteria.kinds.numeric import difference_rule
 from evenmatch.criteria.rules import Rules
-from evenmatch.criteria.values import number
 from evenmatch.model.fields import Limit, RoundTime
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Expansion, Queue, Rule
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.shared.parameters import check_parameters
-from evenmatch.policies.shared.rated_duels import RATING, check_duel
+from evenmatch.policies.shared.rated_duels import RATING, RatingKey, check_duel, rating_key
 from evenmatch.policies.shared.round_clock import RoundClock
 
 NEAREST_MAX = 32
 """Tickets on the axis that one ticket is tried with when it leaves, the nearest."""
-
-Key = tuple[float, float, int]
-"""A ticket's place on the axis: rating, `enqueued_at`, sequence."""
 
 
 class Sweep(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,11 +115,11 @@ class SweepMatcher(NoJobs):
 
     def _sweep(self, now: float) -> list[Grouping]:
         """Return the pairs of one walk along the axis."""
-        by_key = {_key(ticket): ticket for ticket in self._tickets.values()}
+        by_key = {rating_key(ticket): ticket for ticket in self._tickets.values()}
         reach = {key: self._reach(ticket, now) for key, ticket in by_key.items()}
         starts = sorted(by_key, key=lambda key: (key[0] - reach[key], key))
         ends = sorted(by_key, key=lambda key: (key[0] + reach[key], key))
-        on_axis: list[Key] = []
+        on_axis: list[RatingKey] = []
         groups, gone, begun = [], set(), 0
         for key in ends:
             self.evaluations += 1
@@ -150,8 +146,8 @@ class SweepMatcher(NoJobs):
         return min(widened, max(policy.limit, policy.limit_max))
 
     def _best(
-        self, key: Key, on_axis: list[Key], by_key: dict[Key, Ticket], now: float
-    ) -> Key | None:
+        self, key: RatingKey, on_axis: list[RatingKey], by_key: dict[RatingKey, Ticket], now: float
+    ) -> RatingKey | None:
         """Return the nearest on the axis whom the rules allow, of equally near ones the lower."""
         above = bisect_left(on_axis, key)
         below = above - 1
@@ -167,7 +163,3 @@ class SweepMatcher(NoJobs):
                 return other
             below, above = (below - 1, above) if is_below else (below, above + 1)
         return None
-
-
-def _key(ticket: Ticket) -> Key:
-    return (number(ticket, RATING), ticket.enqueued_at, ticket.sequence)

@@ -13,10 +13,9 @@ from msgspec import Meta
 
 from evenmatch.criteria.expansion import round_up
 from evenmatch.model.fields import Seconds, Share
-from evenmatch.model.queue import Queue
+from evenmatch.model.queue import SEATS_MAX, Queue
 from evenmatch.model.ticket import Ticket, attribute_of
 from evenmatch.policies.base import Matcher, Memory
-from evenmatch.policies.rolling import SEATS_MAX
 from evenmatch.policies.shared.parameters import check_parameters
 from evenmatch.policies.shared.search_job import Effort, effort_of
 from evenmatch.policies.shared.search_matcher import STARTS_MAX, SearchingMatcher

@@ -8,11 +8,16 @@ from evenmatch.criteria.base import NumberGap
 from evenmatch.criteria.expansion import inverse
 from evenmatch.criteria.kinds.numeric import difference_rule
 from evenmatch.criteria.registry import NUMERIC, number_gap_of
+from evenmatch.criteria.values import number
 from evenmatch.errors import ConfigError
 from evenmatch.model.fields import LARGEST
 from evenmatch.model.queue import Queue, Rule
+from evenmatch.model.ticket import Ticket
 
 RATING = "rating"
+
+RatingKey = tuple[float, float, int]
+"""A ticket's place in the order of ratings: rating, `enqueued_at`, sequence."""
 
 
 def check_duel(name: str, queue: Queue) -> None:
@@ -26,6 +31,11 @@ def check_duel(name: str, queue: Queue) -> None:
             f"policy {name} pairs two players: queue {queue.name} needs teams = 2 and "
             f"players = 1; use greedy for larger formats"
         )
+
+
+def rating_key(ticket: Ticket) -> RatingKey:
+    """Return a ticket's place in the order of ratings; of equal ones, the oldest is first."""
+    return (number(ticket, RATING), ticket.enqueued_at, ticket.sequence)
 
 
 def rating_rule(limit: float) -> Rule:
