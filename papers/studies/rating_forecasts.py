@@ -13,14 +13,13 @@ import numpy as np
 
 from evenmatch.errors import ConfigError
 from evenmatch.ratings.base import (
-    FloatArray,
     PlainRating,
     Ratings,
     RatingSystem,
     logistic,
     newcomers,
 )
-from evenmatch.ratings.outcomes import IndexArray, duels
+from evenmatch.ratings.outcomes import FloatArray, IndexArray, duels
 
 CHANCE_MIN = 1e-12
 """Forecasts closer to 0 or 1 are clipped to this, so that no single one has an infinite loss."""

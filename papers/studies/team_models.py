@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.ratings.base import FloatArray
+from evenmatch.ratings.outcomes import FloatArray
 from papers.studies.rating_forecasts import CHANCE_MIN, fit_slope, log_loss, recalibrate
 
 TAIL = -30.0

@@ -27,7 +27,7 @@ def handicap_points(
 
     Source:
         GameDev.net, "1v1 queuing" (2010): give the weaker side points if no close match is to be
-        had. The outcome counts them: `ratings.pairwise_results.ranks_from_points`.
+        had. The outcome counts them: `ratings.outcomes.ranks_from_points`.
     """
     if bots and not all(teams):
         return None

@@ -39,7 +39,7 @@ class Match(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         hosts: Ids of players who reach all others, best first; None if the queue asks for no hosts.
         off_side: Ids of the tickets that are on another side than they asked for; None if none is.
         wide: Whether it was made far beyond the usual gap, so that an upset counts as a result
-            between equals; see `ratings.pairwise_results`.
+            between equals; see `ratings.outcomes`.
     """
 
     id: str
@@ -114,7 +114,7 @@ class Result(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         teams: Player ids by team, as in the match.
         ranks: Place of each team from 1, equal places are a draw: 1, 1, 3.
         quitters: Players who left before the end, sorted.
-        wide: Whether the match was made far beyond the usual gap; see `ratings.pairwise_results`.
+        wide: Whether the match was made far beyond the usual gap; see `ratings.outcomes`.
     """
 
     teams: tuple[tuple[str, ...], ...]

@@ -15,9 +15,7 @@ import numpy.typing as npt
 
 from evenmatch.errors import ConfigError
 from evenmatch.model.ticket import Rating
-from evenmatch.ratings.outcomes import PeriodOutcomes
-
-FloatArray = npt.NDArray[np.float64]
+from evenmatch.ratings.outcomes import FloatArray, PeriodOutcomes
 
 LOGIT_MAX = 100.0
 """Larger log-odds are clipped to this value, so that no square of their odds overflows; 100 logits

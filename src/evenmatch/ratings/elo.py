@@ -8,14 +8,13 @@ import msgspec
 
 from evenmatch.model.ticket import Rating
 from evenmatch.ratings.base import (
-    FloatArray,
     PlainRating,
     Ratings,
     chance_of,
     logistic,
     require_positive,
 )
-from evenmatch.ratings.outcomes import PeriodOutcomes
+from evenmatch.ratings.outcomes import FloatArray, PeriodOutcomes
 from evenmatch.ratings.pairwise_results import add_up, find_pairwise_results
 
 LOGITS_PER_POINT = math.log(10.0) / 400.0

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from evenmatch.errors import ConfigError
 from evenmatch.model.ticket import Rating
 from evenmatch.ratings.base import (
-    FloatArray,
     PlainRating,
     Ratings,
     chance_of,
@@ -24,7 +23,7 @@ from evenmatch.ratings.base import (
     require_not_negative,
     require_positive,
 )
-from evenmatch.ratings.outcomes import PeriodOutcomes
+from evenmatch.ratings.outcomes import FloatArray, PeriodOutcomes
 from evenmatch.ratings.pairwise_results import add_up, find_pairwise_results
 
 POINTS_PER_LOGIT = 400.0 / math.log(10.0)

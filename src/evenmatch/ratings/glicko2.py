@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenmatch.model.ticket import Rating
-from evenmatch.ratings.base import FloatArray, PlainRating, Ratings, require_positive
+from evenmatch.ratings.base import PlainRating, Ratings, require_positive
 from evenmatch.ratings.glicko import (
     POINTS_PER_LOGIT,
     GameEvidence,
@@ -19,7 +19,7 @@ from evenmatch.ratings.glicko import (
     find_evidence,
     step,
 )
-from evenmatch.ratings.outcomes import PeriodOutcomes
+from evenmatch.ratings.outcomes import FloatArray, PeriodOutcomes
 
 
 class Glicko2(msgspec.Struct, frozen=True, kw_only=True):

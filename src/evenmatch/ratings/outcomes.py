@@ -7,12 +7,14 @@ reads the same table.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from evenmatch.errors import ConfigError
+from evenmatch.model.match import places_of
 
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
@@ -32,7 +34,7 @@ class PeriodOutcomes(NamedTuple):
         meeting_rival: The rival team of each meeting, shape (meetings,).
         score: Result of the meeting's team: 1 won, 0.5 drew, 0 lost, shape (meetings,).
         quits: Seats whose player left before the end, or None if nobody did.
-        wide: Meetings to be settled by `pairwise_results.settle_gap`, or None if there are none.
+        wide: Meetings to be settled by `settle_gap`, or None if there are none.
     """
 
     player: IndexArray
@@ -67,7 +69,7 @@ def duels(
         first: Index of one player of each match, shape (n,).
         second: Index of the other.
         score: Result of the first: 1 won, 0.5 drew, 0 lost; values between are allowed.
-        wide: Matches made far beyond the usual gap, see `adjust`; shape (n,).
+        wide: Matches made far beyond the usual gap, see `settle_gap`; shape (n,).
 
     Raises:
         ConfigError: Lengths differ, a score is not in [0, 1], or a player meets themselves.
@@ -110,7 +112,7 @@ class MatchTable(NamedTuple):
         team_counts: Teams of each match, shape (matches,).
         ranks: Place of each team in its match; lower is better, equal is a draw.
         quits: Seats whose player left before the end; None if nobody did.
-        wide: Matches made far beyond the usual gap, see `adjust`; None if there are none.
+        wide: Matches made far beyond the usual gap, see `settle_gap`; None if there are none.
     """
 
     player: npt.ArrayLike
@@ -197,3 +199,64 @@ def _indices(name: str, values: npt.ArrayLike) -> IndexArray:
     if array.size and array.min() < 0:
         raise ConfigError(f"{name} must not hold negative indices, got {array.min()}")
     return array.astype(np.intp, copy=False)
+
+
+# Fair results from unfair matches: wide gaps that a long wait allowed, and handicaps.
+#
+# A player who has waited long may be matched by a virtual rating, far below their own. Nobody chose
+# that match, so its result counts like this: if the favourite wins, both change by the ordinary
+# update on real ratings, which is near 0. If the favourite loses, they lose and the other gains
+# what an even match at their own level would give.
+
+
+def settle_gap(gap: FloatArray, score: FloatArray, wide: BoolArray | None) -> FloatArray:
+    """Return the gap at which a meeting is rated.
+
+    The two sides of a meeting have opposite gaps and scores, and get opposite gaps back, so with
+    Elo one still wins what the other loses. The source says nothing about draws: they count at half
+    the gap, between the favourite's win and loss.
+
+    Args:
+        gap: Own mean less the rival's, in points, shape (meetings,).
+        score: Own result: 1 won, 0.5 drew, 0 lost.
+        wide: Meetings of matches made far beyond the usual gap; None if there are none.
+
+    Source:
+        GameDev.net, "1v1 queuing" (2010), the second answer, on virtual ratings.
+
+    >>> settle_gap(np.array([611.0, 611.0]), np.array([1.0, 0.0]), np.array([True, True])).tolist()
+    [611.0, 0.0]
+    """
+    if wide is None:
+        return gap
+    favourite_score = np.where(gap >= 0.0, score, 1.0 - score)
+    kept = np.where(favourite_score > 0.5, 1.0, np.where(favourite_score == 0.5, 0.5, 0.0))
+    return np.where(wide, gap * kept, gap)
+
+
+def ranks_from_points(
+    points: Sequence[float], handicap: Sequence[float] | None = None
+) -> list[float]:
+    """Return the rank of each team: 1 for the most points, equal for equal points.
+
+    Args:
+        points: The score of each team; higher is better.
+        handicap: Points given to each team before the start, as stated in the match.
+
+    Raises:
+        ConfigError: The lengths differ, or a number is not finite.
+
+    >>> ranks_from_points([10, 8, 8])
+    [1.0, 2.0, 2.0]
+    >>> ranks_from_points([10, 8], handicap=[0, 3])
+    [2.0, 1.0]
+    """
+    given = [0.0] * len(points) if handicap is None else list(handicap)
+    if len(given) != len(points):
+        raise ConfigError(
+            f"a handicap needs one number for each team: {len(points)} teams, got {len(given)}"
+        )
+    totals = np.asarray(points, np.float64) + np.asarray(given, np.float64)
+    if not np.all(np.isfinite(totals)):
+        raise ConfigError(f"points and handicap must be finite numbers, got {points!r}, {given!r}")
+    return [float(place) for place in places_of((-totals).tolist())]

@@ -10,9 +10,9 @@ import numpy as np
 
 from evenmatch.model.match import AgedRating, Result
 from evenmatch.model.ticket import POINTS_MAX, VOLATILITY_MAX, VOLATILITY_MIN, Rating
-from evenmatch.ratings.base import FloatArray, PlainRating, Ratings, RatingSystem
+from evenmatch.ratings.base import PlainRating, Ratings, RatingSystem
 from evenmatch.ratings.glicko import Glicko
-from evenmatch.ratings.outcomes import team_matches
+from evenmatch.ratings.outcomes import FloatArray, team_matches
 from evenmatch.ratings.rate import table_of
 from evenmatch.ratings.registry import parse_system
 

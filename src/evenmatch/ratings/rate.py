@@ -14,8 +14,7 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.match import Result
 from evenmatch.model.ticket import POINTS_MAX, VOLATILITY_MAX, Rating
 from evenmatch.ratings.base import PlainRating, Ratings, RatingSystem
-from evenmatch.ratings.outcomes import TEAMS_MAX, MatchTable, team_matches
-from evenmatch.ratings.pairwise_results import ranks_from_points
+from evenmatch.ratings.outcomes import TEAMS_MAX, MatchTable, ranks_from_points, team_matches
 from evenmatch.ratings.registry import SPECS_KEPT, parse_system
 
 Kind = TypeVar("Kind")

@@ -16,7 +16,6 @@ import numpy as np
 from evenmatch.errors import ConfigError
 from evenmatch.model.ticket import Rating
 from evenmatch.ratings.base import (
-    FloatArray,
     PlainRating,
     Ratings,
     chance_of,
@@ -24,8 +23,8 @@ from evenmatch.ratings.base import (
     require_not_negative,
     require_positive,
 )
-from evenmatch.ratings.outcomes import PeriodOutcomes
-from evenmatch.ratings.pairwise_results import add_up, settle_gap
+from evenmatch.ratings.outcomes import FloatArray, PeriodOutcomes, settle_gap
+from evenmatch.ratings.pairwise_results import add_up
 
 
 class WengLin(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,8 +8,14 @@ from evenmatch.ratings.base import Ratings, newcomers
 from evenmatch.ratings.elo import Elo
 from evenmatch.ratings.glicko import Glicko
 from evenmatch.ratings.glicko2 import Glicko2
-from evenmatch.ratings.outcomes import MatchTable, PeriodOutcomes, duels, team_matches
-from evenmatch.ratings.pairwise_results import find_pairwise_results, ranks_from_points
+from evenmatch.ratings.outcomes import (
+    MatchTable,
+    PeriodOutcomes,
+    duels,
+    ranks_from_points,
+    team_matches,
+)
+from evenmatch.ratings.pairwise_results import find_pairwise_results
 from evenmatch.ratings.weng_lin import WengLin
 
 SYSTEMS = [Elo(), Glicko(), Glicko2(), WengLin()]
