@@ -249,7 +249,7 @@ def spread(teams: Teams) -> float:
     """Return max - min over all players of the match.
 
     Source:
-        Schlup, Automatic Game Matching, eq. (1): the range of a criterion in a game.
+        Schlup, Automatic Game Matching, section 3.1: q_d, the dispersion of a criterion in a game.
     """
     values = list(chain.from_iterable(teams))
     return max(values) - min(values)

@@ -167,7 +167,7 @@ def restore(engine: Engine, snapshot: Snapshot) -> Mapping[str, Memory]:
 def state_hash(engine: Engine) -> str:
     """Return a digest of the tables (I19): equal journals give equal digests anywhere.
 
-    That is, anywhere with the same version of evenmatch; see `folds`.
+    That is, anywhere with the same version of evenmatch; see `engine.state.reducers`.
     """
     # Decoding once makes whole numbers that Python callers gave the floats that journals hold.
     tables = _tables.decode(msgspec.json.encode(engine.tables))

@@ -73,7 +73,6 @@ class WaitingRoster(NamedTuple):
         numbers: Shape (NUMBERS,): the policy's parameters and state; each policy names its own.
         counts: Shape (COUNTS + LANES,): see `SIZE` and the names after it; then the first slot of
             each lane.
-            lane.
         terms: Shape (terms, 5): of the cost, see `matching.pairs`.
         gates: Shape (gates,): widest gap that may ever play, one for each row after the terms.
         rules: Shape (rules, 8): see `RELATIVE` and the names after it; their values stand after

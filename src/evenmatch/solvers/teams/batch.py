@@ -75,7 +75,6 @@ class Facts(NamedTuple):
             clipped to [0, 1].
         ping_weights: (enemies, mates, all pairs, joint region): weight of the mean cost over the
             pairs of each kind; the last one over players, to the region that is best for the match.
-            pairs of each kind; the last: over players, to the one region best for the match.
         ping_max: Shape (2, n): the largest ping to an enemy, and to a mate, that each player
             accepts now; inf = any.
         region_max: Shape (n,): the largest latency to the region of a match that each player
@@ -166,8 +165,8 @@ class Batch(NamedTuple):
         seats_min: Shape (teams,): fewest players per team.
         first: Shape (parties + 1,): the first player of each party; the last entry is n.
         facts: The data on players and pairs.
-        terms: Shape (d, 7): comparisons of teams and ranges, see `KIND` and the names after it.
-            is a row of `facts.values`.
+        terms: Shape (d, 7): comparisons of teams and ranges, see `KIND` and the names after it;
+            a column is a row of `facts.values`.
         parity: Weight of the party structure: .6 x + .4 x^2, x = L1 distance of the teams' sorted
             party sizes / 2 / (seats - 1).
         hosts: Shape (3,): weighted cost of a match with no, one, two or more players who reach all.

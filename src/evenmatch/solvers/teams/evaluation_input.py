@@ -52,8 +52,6 @@ ROLE_OPTIONS_MAX = 15
 """Most divisions of a match with roles that an evaluation tries in full."""
 LATE = (PING_GAP, WORDS_GAP, TONGUES_GAP, LISTED_GAP)
 """Kinds of rules that the plain evaluation checks after the rules of pairs."""
-STATES_MAX = 4096
-"""Most states of a role assignment: product of (seats + 1) over the roles."""
 
 (
     PARITY,
@@ -222,7 +220,6 @@ def _plain_gap(batch: Batch) -> tuple[tuple[float, ...], Singles] | None:
 
     The curve of its weighted cost comes with it; with a step, each cell is a step and the curve is
     exact. None if the batch has a term or rule that the plain evaluation does not support.
-    exact. None if anything is there that the plain evaluation does not know.
     """
     is_duel = len(batch.seats) == 2 and batch.seats[0] == batch.seats[1]
     facts = batch.facts
