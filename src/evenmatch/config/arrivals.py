@@ -257,7 +257,7 @@ def build_classes(
 
 
 def _check_amounts(table: ArrivalsTable, at: Place) -> None:
-    """Refuse classes that mix rates with shares, or whose shares do not sum to 1."""
+    """Refuse classes that mix rates with shares, and amounts that do not fit together."""
     classes = table.classes
     for index, each in enumerate(classes):
         if (each.rate is None) == (each.share is None):
@@ -278,11 +278,16 @@ def _check_amounts(table: ArrivalsTable, at: Place) -> None:
     elif len(shares) != len(classes):
         at.refuse("must either all have a rate or all have a share")
     elif shares:
-        for instant in _knots(classes):
-            total = math.fsum(_built(each).amount(instant) for each in classes)
-            if abs(total - 1.0) > SHARES_SLACK:
-                when = f" at {instant:g} s" if instant else ""
-                at.refuse(f"have shares that sum to {total:g}{when}; they must sum to 1")
+        _check_shares(classes, at)
+
+
+def _check_shares(classes: Sequence[ArrivalClass], at: Place) -> None:
+    """Refuse shares that do not always sum to 1."""
+    for instant in _knots(classes):
+        total = math.fsum(_built(each).amount(instant) for each in classes)
+        if abs(total - 1.0) > SHARES_SLACK:
+            when = f" at {instant:g} s" if instant else ""
+            at.refuse(f"have shares that sum to {total:g}{when}; they must sum to 1")
 
 
 def _check_drift(arrival_class: ArrivalClass, at: Place) -> None:

@@ -21,7 +21,7 @@ from evenmatch.criteria.objective import Objective
 from evenmatch.criteria.rules import side_of
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.shared.condition_columns import CandidateQuery, ConditionColumns
+from evenmatch.policies.shared.condition_columns import CandidateQuery, ConditionColumns, Flags
 from evenmatch.policies.shared.condition_matcher import (
     CONSIDERED_MAX,
     LARGE,
@@ -197,9 +197,6 @@ class ConditionRounds:
             if piece is not None:
                 by_piece.setdefault(piece, []).append(ticket)
         is_newest = conditions.clock == "newest"
-        k = self._queue.format.k
-        most = CONSIDERED_MAX + (k if k > LARGE else 0)
-        looks = STEPS_A_PLAYER * max(k, LARGE)
         gone, found = set[int](), list[TicketsByTeam]()
         for piece in sorted(by_piece, reverse=True):
             names = [
@@ -215,22 +212,31 @@ class ConditionRounds:
                 here.sort(key=lambda each: (counts[each.sequence], each.age_key))
                 scarce = here[: math.ceil(SCARCE * len(here))]
                 for anchor in scarce:
-                    if anchor.sequence in gone or not columns.fits(anchor, way):
+                    if anchor.sequence in gone:
                         continue
-                    among = flags & ~columns.flags(frozenset([anchor.id]))
-                    circle = columns.chosen(
-                        anchor, CandidateQuery(way, among, None, most, k > LARGE, now)
-                    )
-                    if sum([t.size for t in circle.tickets]) < search.ways[way].fewest:
-                        continue
-                    question = Question(way, circle.tickets, circle.mates, None, now)
-                    teams = _first(search, question, looks)
-                    if teams is not None and self.is_legal(teams, now):
+                    teams = self._around(anchor, columns, flags, way, now)
+                    if teams is not None:
                         found.append(teams)
                         for ticket in [each for team in teams for each in team]:
                             gone.add(ticket.sequence)
                             columns.leave(ticket)
         return found
+
+    def _around(
+        self, anchor: Ticket, columns: ConditionColumns, flags: Flags, way: int, now: float
+    ) -> TicketsByTeam | None:
+        """Return the legal match that a short search finds around a ticket by one way."""
+        if not columns.fits(anchor, way):
+            return None
+        k = self._queue.format.k
+        most = CONSIDERED_MAX + (k if k > LARGE else 0)
+        among = flags & ~columns.flags(frozenset([anchor.id]))
+        circle = columns.chosen(anchor, CandidateQuery(way, among, None, most, k > LARGE, now))
+        if sum([ticket.size for ticket in circle.tickets]) < self._search.ways[way].fewest:
+            return None
+        question = Question(way, circle.tickets, circle.mates, None, now)
+        teams = _first(self._search, question, STEPS_A_PLAYER * max(k, LARGE))
+        return teams if teams is not None and self.is_legal(teams, now) else None
 
     def _by_age(self, tickets: Sequence[Ticket], now: float) -> list[TicketsByTeam]:
         """Return the matches that searches around one ticket after the other find."""

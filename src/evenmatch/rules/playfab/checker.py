@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -228,53 +228,86 @@ def player_value(rule: Json, player: Json) -> Any:
 
 def holds(queue: Json, kind: str, rule: Json, teams: Teams, wait: float) -> bool:
     """Return whether a match satisfies a rule, as the rule is after a wait."""
-    tickets = [ticket for team in teams for ticket in team]
-    players = [player for ticket in tickets for player in ticket.players]
-    if kind == "StringEqualityRule":
-        if not value_of(rule, "Enabled", True, wait):
-            return True
-        words = {player_value(rule, player) for player in players} - {None}
-        return len(words) <= 1
-    if kind == "DifferenceRule":
-        limit = value_of(rule, "Difference", rule["Difference"], wait)
-        merged = [merge(rule, ticket) for ticket in tickets]
-        known = [value for value in merged if value is not None]
-        return limit is None or all(abs(a - b) <= exact_or_inf(limit) for a, b in pairs(known))
-    if kind == "SetIntersectionRule":
-        least = value_of(rule, "MinIntersectionSize", rule["MinIntersectionSize"], wait)
-        sets = [
-            set(words) for player in players if (words := player_value(rule, player)) is not None
-        ]
-        return not least or not sets or len(set.intersection(*sets)) >= least
-    if kind == "MatchTotalRule":
-        least = value_of(rule, "Min", rule["Min"], wait)
-        most = value_of(rule, "Max", rule["Max"], wait)
-        total = sum(exact(player_value(rule, player) or 0) for player in players)
-        return least is None or most is None or exact(least) <= total <= exact(most)
-    if kind == "RegionSelectionRule":
-        limit = value_of(rule, "MaxLatency", rule["MaxLatency"], wait)
-        regions = set.intersection(*[set(player[LATENCY]) for player in players])
-        return limit is None or any(
-            all(player[LATENCY][region] <= limit for player in players) for region in regions
-        )
-    if kind == "TeamDifferenceRule":
-        limit = value_of(rule, "Difference", rule["Difference"], wait)
-        if limit is None:
-            return True
-        values = [[v for t in team for v in _numbers(rule, t)] for team in teams]
-        if not all(values) and rule.get("AttributeNotSpecifiedBehavior") != "MatchAny":
-            return False
-        means = [sum(each) / len(each) for each in values if each]
-        return not means or bool(max(means) - min(means) <= exact_or_inf(limit))
-    sizes = [[len(ticket.players) for ticket in team] for team in teams]
-    if kind == "TeamSizeBalanceRule":
-        limit = value_of(rule, "Difference", rule["Difference"], wait)
-        totals = [sum(each) for each in sizes]
-        return limit is None or max(totals) - min(totals) <= limit
-    assert kind == "TeamTicketSizeSimilarityRule"
+    if kind == "TeamTicketSizeSimilarityRule":
+        return _tickets_are_alike(queue, teams)
+    return HOLDS[kind](rule, teams, wait)
+
+
+def _words_are_equal(rule: Json, teams: Teams, wait: float) -> bool:
+    if not value_of(rule, "Enabled", True, wait):
+        return True
+    return len({player_value(rule, player) for player in _players(teams)} - {None}) <= 1
+
+
+def _parties_are_near(rule: Json, teams: Teams, wait: float) -> bool:
+    limit = value_of(rule, "Difference", rule["Difference"], wait)
+    merged = [merge(rule, ticket) for team in teams for ticket in team]
+    known = [value for value in merged if value is not None]
+    return limit is None or all(
+        abs(a - b) <= exact_or_inf(limit) for a, b in combinations(known, 2)
+    )
+
+
+def _sets_share(rule: Json, teams: Teams, wait: float) -> bool:
+    least = value_of(rule, "MinIntersectionSize", rule["MinIntersectionSize"], wait)
+    values = [player_value(rule, player) for player in _players(teams)]
+    sets = [set(words) for words in values if words is not None]
+    return not least or not sets or len(set.intersection(*sets)) >= least
+
+
+def _total_fits(rule: Json, teams: Teams, wait: float) -> bool:
+    least = value_of(rule, "Min", rule["Min"], wait)
+    most = value_of(rule, "Max", rule["Max"], wait)
+    total = sum(exact(player_value(rule, player) or 0) for player in _players(teams))
+    return least is None or most is None or exact(least) <= total <= exact(most)
+
+
+def _a_region_is_near(rule: Json, teams: Teams, wait: float) -> bool:
+    limit = value_of(rule, "MaxLatency", rule["MaxLatency"], wait)
+    latencies = [player[LATENCY] for player in _players(teams)]
+    regions = set.intersection(*map(set, latencies))
+    return limit is None or any(all(ms[region] <= limit for ms in latencies) for region in regions)
+
+
+def _teams_are_near(rule: Json, teams: Teams, wait: float) -> bool:
+    limit = value_of(rule, "Difference", rule["Difference"], wait)
+    if limit is None:
+        return True
+    values = [[v for t in team for v in _numbers(rule, t)] for team in teams]
+    if not all(values) and rule.get("AttributeNotSpecifiedBehavior") != "MatchAny":
+        return False
+    means = [sum(each) / len(each) for each in values if each]
+    return not means or bool(max(means) - min(means) <= exact_or_inf(limit))
+
+
+def _teams_are_as_large(rule: Json, teams: Teams, wait: float) -> bool:
+    limit = value_of(rule, "Difference", rule["Difference"], wait)
+    totals = [sum(len(ticket.players) for ticket in team) for team in teams]
+    return limit is None or max(totals) - min(totals) <= limit
+
+
+def _tickets_are_alike(queue: Json, teams: Teams) -> bool:
+    """Return whether all teams have a ticket of at least half the largest team, or none has."""
     largest = max(team["MaxTeamSize"] for team in queue["Teams"])
-    large = [any(2 * size >= largest for size in each) for each in sizes]
+    large = [any(2 * len(ticket.players) >= largest for ticket in team) for team in teams]
     return all(large) or not any(large)
+
+
+HOLDS: dict[str, Callable[[Json, Teams, float], bool]] = {
+    "StringEqualityRule": _words_are_equal,
+    "DifferenceRule": _parties_are_near,
+    "SetIntersectionRule": _sets_share,
+    "MatchTotalRule": _total_fits,
+    "RegionSelectionRule": _a_region_is_near,
+    "TeamDifferenceRule": _teams_are_near,
+    "TeamSizeBalanceRule": _teams_are_as_large,
+}
+"""Whether a match satisfies a rule of each kind after a wait."""
+
+
+def _players(teams: Teams) -> list[Json]:
+    """Return the players of a match."""
+    return [player for team in teams for ticket in team for player in ticket.players]
 
 
 def exact_or_inf(limit: Any) -> Any:
@@ -296,8 +329,3 @@ def merge(rule: Json, ticket: PlainTicket) -> Fraction | None:
     if how == "Average":
         return Fraction(sum(values), len(values))
     return min(values) if how == "Min" else max(values)
-
-
-def pairs(values: Sequence[Fraction]) -> Iterator[tuple[Fraction, Fraction]]:
-    """Return each pair of some numbers."""
-    return combinations(values, 2)
