@@ -39,7 +39,6 @@ class Gaps:
     """
 
     def __init__(self, queue: Queue) -> None:
-        self.queue = queue
         self._asked: list[tuple[Comparison, tuple[int, ...]]] = []
         names: list[str] = []
         for definition in _given(queue):

@@ -124,7 +124,6 @@ class LifecycleView:
         """Take note of an event that concerns no live ticket."""
 
 
-Hook = Callable[..., None]
 Fold = Callable[[Record, Any], None]
 
 

@@ -177,7 +177,6 @@ class Policy(Protocol):
         ...
 
 
-Pool = Sequence[Ticket]
 MatchFunction = Callable[..., Iterable[Sequence[Ticket | str]]]
 
 

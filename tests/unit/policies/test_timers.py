@@ -22,7 +22,6 @@ def test_next_is_the_earliest_instant() -> None:
     timers.put(3, 7.0, (1, 2), 0.0)
 
     assert timers.next() == 7.0
-    assert timers.needs(3) == (1, 2)
 
 
 def test_timer_that_is_set_again_forgets_its_old_instant() -> None:

@@ -6,8 +6,6 @@ more players, so they count as nothing.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from evenmatch.criteria.base import NumberGap
@@ -36,7 +34,6 @@ class LeastCost:
             (each, weight) for each, weight in pairs if number_gap_of(each) is NumberGap.WIDEST
         ]
         self.columns = 2 * len(self._terms)
-        self.nobody = (math.inf, -math.inf) * len(self._terms)
 
     def row(self, ticket: Ticket) -> tuple[float, ...]:
         """Return the least and the largest value of a ticket for each criterion with a bound."""

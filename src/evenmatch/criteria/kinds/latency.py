@@ -300,14 +300,8 @@ class Latency(Comparison):
         """Return what is wrong with a player's latencies."""
         return latency_problem(value)
 
-    def cost_of(self, ms: float) -> float:
-        """Return the cost of a latency on the criterion's scale."""
-        criterion = self.definition
-        assert isinstance(criterion, Criterion)
-        return cost_of_ms(ms, criterion.best, criterion.worst)
-
     def costs_of(self, ms: Sequence[float]) -> Iterator[float]:
-        """Return `cost_of` of many latencies."""
+        """Return the costs of many latencies on the criterion's scale."""
         criterion = self.definition
         assert isinstance(criterion, Criterion)
         return map(cost_of_ms, ms, repeat(criterion.best), repeat(criterion.worst))

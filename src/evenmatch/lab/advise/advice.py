@@ -154,7 +154,7 @@ def _seen_instead(simulated: SimulatedPool, advice: Advice) -> Advice:
     evidence = advice.known
     if is_all and advice.given:
         others = tuple(each for each in evidence.statements if each.figure == "players online")
-        seen = replace(pool, of_mean="simulated", of_quantiles="simulated")
+        seen = replace(pool, of_quantiles="simulated")
         statements = (PoolStatement("waits", "simulated", text), *others)
         evidence = replace(evidence, pool=seen, statements=statements)
     else:

@@ -217,7 +217,7 @@ def known_by(simulated: SimulatedPool, evidence: PoolEvidence) -> PoolEvidence:
     )
     return replace(
         evidence,
-        pool=ScalingPool(simulated.law, mean * simulated.rate, "simulated", "simulated"),
+        pool=ScalingPool(simulated.law, mean * simulated.rate, "simulated"),
         statements=(
             *(each for each in evidence.statements if each.source == "bound"),
             PoolStatement("waits", "simulated", text),

@@ -44,7 +44,7 @@ class PoolStatement:
     """The status of one figure.
 
     Args:
-        figure: Its subject: `waits`, `stability`, `players online`.
+        figure: Its subject, such as `waits` or `players online`.
         source: How it is known.
         text: The reason, in a sentence.
     """
@@ -241,7 +241,6 @@ def _stability_only(base: PlayerBase, groups: list[str]) -> PoolEvidence:
             base.seats,
             base.patience,
             matched_max=1.0 - growth,
-            of_mean="estimate",
             of_quantiles="estimate",
         )
         estimate = PoolStatement("waits", "estimate", text)
@@ -274,7 +273,7 @@ def _bounded(
         ),
         _closed_loop(),
     )
-    pool = replace(plain, of_mean="bound", of_quantiles="estimate")
+    pool = replace(plain, of_quantiles="estimate")
     return PoolEvidence(pool, True if is_decided else None, margins, statements)
 
 

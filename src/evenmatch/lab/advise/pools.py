@@ -73,11 +73,6 @@ class PoolModel(Protocol):
     """A pool of players who arrive at any rate."""
 
     @property
-    def of_mean(self) -> Source:
-        """Return how the mean is known."""
-        ...
-
-    @property
     def of_quantiles(self) -> Source:
         """Return how the quantiles are known."""
         ...
@@ -105,13 +100,11 @@ class ScalingPool:
     Args:
         law: Waits at a rate of one player per second.
         mean: The mean wait at that rate.
-        of_mean: How the mean is known.
         of_quantiles: How the law is known.
     """
 
     law: WaitLaw
     mean: float
-    of_mean: Source = "exact"
     of_quantiles: Source = "exact"
     _quantiles: dict[float, float] = field(default_factory=dict, compare=False, repr=False)
 
@@ -150,7 +143,6 @@ class PatientPool:
         patience: Mean seconds until a party gives up.
         size: Players of each party.
         matched_max: Share of players who can be placed at all.
-        of_mean: How the mean is known.
         of_quantiles: How the law is known.
     """
 
@@ -158,7 +150,6 @@ class PatientPool:
     patience: float
     size: int = 1
     matched_max: float = 1.0
-    of_mean: Source = "exact"
     of_quantiles: Source = "exact"
     _known: dict[float, PoolWaits] = field(default_factory=dict, compare=False, repr=False)
 

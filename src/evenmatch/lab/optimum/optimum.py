@@ -61,7 +61,6 @@ class Optimum:
         is_optimal: Whether the cost is proved to be the least.
         pairs: (earlier index, later index, time of the match in seconds), by time.
         alone: Indices of the tickets left alone, ascending.
-        rounds: Searches for pairs missing in the graph.
     """
 
     cost: float
@@ -69,7 +68,6 @@ class Optimum:
     is_optimal: bool
     pairs: tuple[tuple[int, int, float], ...]
     alone: tuple[int, ...]
-    rounds: int
 
 
 def optimum(
@@ -126,7 +124,6 @@ def optimum(
         is_optimal=pairing.is_optimal,
         pairs=tuple(sorted(pairs, key=lambda pair: (pair[2], pair[0]))),
         alone=tuple(left.tolist()),
-        rounds=pairing.rounds,
     )
 
 

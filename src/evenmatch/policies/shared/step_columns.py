@@ -63,11 +63,6 @@ class StepColumns:
         self._next_code = 0
         self.table = self._table(queue)
 
-    @property
-    def rows(self) -> int:
-        """Return the length of a row."""
-        return len(self._criteria) + len(self._same) + len(self._gated) + len(self._compared)
-
     def side(self, ticket: Ticket) -> float:
         """Return the code of the side that a ticket insists on, 0 if none."""
         return self._sides.get(side_of(ticket), 0.0) if self._sides else 0.0

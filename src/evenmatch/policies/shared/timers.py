@@ -96,10 +96,6 @@ class Timers:
         needed_by = self._needed_by.pop(sequence, None)
         return sorted(needed_by) if needed_by else []
 
-    def needs(self, sequence: int) -> tuple[int, ...]:
-        """Return the older tickets that a ticket's timer was set with."""
-        return self._timers[sequence].needs
-
     def next(self) -> float:
         """Return the earliest instant of all timers; inf if there is none."""
         born, heap = self._born, self._heap

@@ -309,7 +309,7 @@ class Runtime(CallbackPort):
         self.note_lag(input_.now)
         if self.failure is not None:
             return input_
-        due, late_least = self.shard.engine.next_wakeup, LATE_LEAST * self.clock.speed
+        due, late_least = self.shard.next_wakeup, LATE_LEAST * self.clock.speed
         return replace(input_, now=due) if input_.now - late_least <= due < input_.now else input_
 
     def handle(
@@ -389,7 +389,7 @@ class Runtime(CallbackPort):
         if self.shard.has_records:
             self._idle.clear()
             self._work.set()
-        self._timer.arm(self.clock, self.shard.engine.next_wakeup)
+        self._timer.arm(self.clock, self.shard.next_wakeup)
 
     def _settle(self, running: RunningJob, plan: JobResult) -> None:
         self._hand_in(self.in_turn(running.settle(plan, self.now())), ignore)

@@ -39,6 +39,9 @@ from evenmatch.solvers.steps import play as kernels
 from evenmatch.solvers.steps.play import CompiledRun
 from evenmatch.solvers.steps.waiting import CLOCK, FREE_TOP, grow
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
 LIMITS = ShardLimits()
 SHARD = "s0"
 """The shard whose ids a simulation shows."""
@@ -254,9 +257,6 @@ def _matches(
 # Compiled runs: arrays in, matches out, the same ones as the engine makes.
 #
 # See `simulation.compiled.compilable` for the runs that can be compiled.
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 ON_DEADLINE = {"expire": kernels.EXPIRE, "bots": kernels.BOTS, "keep": kernels.KEEP}
 CHUNK = 100_000

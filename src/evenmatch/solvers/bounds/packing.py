@@ -97,11 +97,6 @@ class SetPacking:
         )  # fmt: skip
         self.columns += new
 
-    def cut(self, columns: Ints) -> None:
-        """Add the constraint that at most one of some columns is taken."""
-        ones = np.ones(len(columns))
-        self._highs.addRow(-np.inf, 1.0, len(columns), columns.astype(np.int32), ones)
-
     def solve(self) -> Prices:
         """Return the best fractional packing, and the prices that prove it."""
         self._highs.run()

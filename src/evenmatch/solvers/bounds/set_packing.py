@@ -152,24 +152,20 @@ class Proof(NamedTuple):
     Args:
         bound: No plan with as many matches has a higher mean quality.
         quality: Mean quality of the plan's legal matches.
-        gap: bound - quality.
         plan: The best plan seen: the given one, or a better one.
         is_optimal: Whether that plan is proven to be the best.
         columns: Matches that the linear programme chose from.
         rounds: Number of rounds of column generation.
-        spent: Numbers examined: the effort used.
         is_exact: Whether the searches used the whole cost; otherwise roles, or sets that a whole
             match must share, are bounded less strictly, and the bound is weaker.
     """
 
     bound: float
     quality: float
-    gap: float
     plan: Plan
     is_optimal: bool
     columns: int
     rounds: int
-    spent: float
     is_exact: bool
 
 
@@ -210,7 +206,7 @@ def prove(
     """
     search = Generation(batch, plan)
     if search.matches == 0:
-        return Proof(0.0, 0.0, 0.0, plan, False, 0, 0, 0.0, search.is_exact)
+        return Proof(0.0, 0.0, plan, False, 0, 0, search.is_exact)
     while keep_going() and search.spent < effort and not search.is_done:
         search.advance(effort, keep_going)
         if progress is not None:
@@ -228,10 +224,8 @@ def prove(
             best = better
         is_optimal = bound - float(best.quality[best.legal].mean()) <= PROVEN
     assert bound >= quality - ROUNDING, "a bound below a plan: our own fault"
-    return Proof(
-        bound, quality, bound - quality, best, is_optimal, len(search.columns.quality),
-        search.rounds, search.spent, search.is_exact,
-    )  # fmt: skip
+    columns = len(search.columns.quality)
+    return Proof(bound, quality, best, is_optimal, columns, search.rounds, search.is_exact)
 
 
 # From a good bound to the optimum: find all matches that a better plan could contain, then choose.

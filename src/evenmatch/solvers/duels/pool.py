@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.errors import ConfigError
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.matching.pairs import CAPPED, RAW, shape_gap
 from evenmatch.solvers.teams.batch import (
@@ -75,32 +74,6 @@ def duels_of(batch: Batch) -> Duels:
         tolerances=np.ascontiguousarray(batch.tolerances[are_numeric], dtype=np.float64),
         worth=np.asarray(batch.worth, dtype=np.float64),
     )
-
-
-def ladder(ratings: Floats, limits: Floats, *, worth: Floats | None = None) -> Duels:
-    """Return a pool in which a pair costs its difference of ratings, within both limits.
-
-    Args:
-        ratings: Shape (n,), finite.
-        limits: Shape (n,): the largest difference that each player accepts now, >= 0; inf = any.
-        worth: Shape (n,): worth of seating a player, in points of difference; zeros by default.
-
-    Raises:
-        ConfigError: An array has a wrong shape or holds a value that is not a number.
-    """
-    count = len(ratings)
-    worth = np.zeros(count) if worth is None else np.asarray(worth, dtype=np.float64)
-    limits = np.asarray(limits, dtype=np.float64)
-    if ratings.shape != (count,) or limits.shape != (count,) or worth.shape != (count,):
-        raise ConfigError(
-            f"a ladder needs as many limits and worths as ratings, got {ratings.shape}, "
-            f"{limits.shape} and {worth.shape}"
-        )
-    if not (np.isfinite(ratings).all() and np.isfinite(worth).all() and (limits >= 0.0).all()):
-        raise ConfigError("ratings and worths must be finite and limits numbers >= 0")
-    values = np.ascontiguousarray(ratings, dtype=np.float64)[None]
-    terms = np.array([[PAIR_GAP, 1.0, 0.0, RAW, 1.0, 1.0, 0.0]])
-    return Duels(values, terms, np.zeros((1, 3)), np.ascontiguousarray(limits)[None], worth)
 
 
 def cost_top(duels: Duels) -> float:

@@ -34,6 +34,10 @@ from evenmatch.solvers.matching.matching import PRECISION_BITS, Graph
 from evenmatch.solvers.matching.pairs import nesting
 from evenmatch.solvers.teams.batch import COLUMN, WEIGHT
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
 NEAREST = 8
 """Partners of each player in the first graph, half of them on either side."""
 SEARCHES_MAX = 60
@@ -268,10 +272,6 @@ def _ordered(duels: Duels, order: Ints) -> Duels:
 #
 # The same holds for every non-decreasing cost with c(a) + c(b) <= c(a + b), but not for
 # logarithmic ones: for these, a wide pair around a close one may be cheaper.
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 def pair_neighbours(

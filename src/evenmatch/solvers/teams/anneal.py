@@ -35,10 +35,8 @@ from evenmatch.solvers.teams.moves import (
     END_HEAT,
     EVALUATIONS,
     MATCHES,
-    MOVES,
     ON_BENCH,
     START_HEAT,
-    TAKEN,
     TO_ROW,
     Walk,
     propose,
@@ -101,7 +99,7 @@ class Annealing:
         waiting = np.flatnonzero(~is_seated)
         bench: Places = np.zeros(len(is_seated), dtype=np.int32)
         bench[: len(waiting)] = waiting
-        counts: Ints = np.zeros(6, dtype=np.int64)
+        counts: Ints = np.zeros(4, dtype=np.int64)
         counts[MATCHES], counts[ON_BENCH] = matches, len(waiting)
         self.walk = Walk(
             np.zeros(matches + 2),
@@ -154,11 +152,6 @@ class Annealing:
     def evaluations(self) -> int:
         """Return how many matches have been evaluated."""
         return int(self.walk.counts[EVALUATIONS])
-
-    @property
-    def moves(self) -> int:
-        """Return how many moves have been tried."""
-        return int(self.walk.counts[MOVES])
 
     def seated(self) -> Places:
         """Return the matches team by team, each divided in the best way."""
@@ -236,8 +229,8 @@ def least_after(scene: Scene, board: Board, walk: Walk) -> float:
     return -gain_of(numbers, cost) - value
 
 
-@kernel("boolean(Scene, Board, Walk, float64)", inline=True, allocates=False)
-def _try_move(scene: Scene, board: Board, walk: Walk, limit: float) -> bool:
+@kernel("void(Scene, Board, Walk, float64)", inline=True, allocates=False)
+def _try_move(scene: Scene, board: Board, walk: Walk, limit: float) -> None:
     """Evaluate the proposed move; take it if energies rise by at most `limit`.
 
     The first side is the one that usually loses. If the second cannot make up for the loss even
@@ -254,7 +247,7 @@ def _try_move(scene: Scene, board: Board, walk: Walk, limit: float) -> bool:
         if row < 0:
             continue
         if side == 1 and least_after(scene, board, walk) - energies[row] + rise > limit:
-            return False
+            return
         for p in range(seat.shape[1]):
             seat[trial, p] = seat[row, p]
         is_alike = rewrite(scene, board, walk, trial, side)
@@ -273,19 +266,18 @@ def _try_move(scene: Scene, board: Board, walk: Walk, limit: float) -> bool:
         counts[EVALUATIONS] += 1
         counts[EFFORT] += 1
         if is_refused:
-            return False
+            return
         rise += energies[trial] - energies[row]
         if is_inside:
             break
     if rise > limit:
-        return False
+        return
     if packs[2, 0] >= 0:
         _settle(board, walk, packs[2, 0], counts[MATCHES])
     if not is_inside:
         _settle(board, walk, packs[2, 3], counts[MATCHES] + 1)
     if packs[2, 0] < 0:
         _swap_with_bench(scene, walk)
-    return True
 
 
 @kernel("void(Scene, Board, Walk, float64[::1])", allocates=False)
@@ -299,12 +291,10 @@ def _anneal(scene: Scene, board: Board, walk: Walk, slice_of: Floats) -> None:
         share = begin + (end - begin) * counts[EFFORT] / effort
         heat = habits[START_HEAT] * math.exp(cooling * share)
         for _ in range(STRIDE):
-            if not propose(scene, board, walk):
+            if propose(scene, board, walk):
+                _try_move(scene, board, walk, -heat * math.log(uniform(chance)))
+            else:
                 counts[EFFORT] += 1
-                continue
-            counts[MOVES] += 1
-            if _try_move(scene, board, walk, -heat * math.log(uniform(chance))):
-                counts[TAKEN] += 1
 
 
 # A last polish: divide the parties of two matches between them anew, in the best way.

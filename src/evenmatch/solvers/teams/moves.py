@@ -19,7 +19,7 @@ from evenmatch.solvers.teams.search_state import Board
 
 Draws = NDArray[np.uint64]
 
-MATCHES, ON_BENCH, EVALUATIONS, MOVES, TAKEN, EFFORT = range(6)
+MATCHES, ON_BENCH, EVALUATIONS, EFFORT = range(4)
 """Indices into `Walk.counts`."""
 START_HEAT, END_HEAT, GUIDED, PICKY = range(4)
 """Indices into `Walk.habits`: temperatures; share of moves that bring a player together with one of

@@ -427,9 +427,7 @@ def _first_solved() -> tuple[Batch, Plan, float]:
 def test_plan_without_legal_matches_proves_nothing() -> None:
     batch, plan, _ = _first_solved()
     nothing = plan._replace(legal=np.zeros(len(plan.legal), dtype=np.bool_))
-    assert prove(batch, nothing, effort=EFFORT) == Proof(
-        0.0, 0.0, 0.0, nothing, False, 0, 0, 0.0, True
-    )
+    assert prove(batch, nothing, effort=EFFORT) == Proof(0.0, 0.0, nothing, False, 0, 0, True)
 
 
 def test_negative_weight_is_refused() -> None:
