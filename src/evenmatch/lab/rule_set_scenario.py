@@ -42,6 +42,7 @@ RATE = 1.0
 MATCHES = 30
 """Full matches for which players arrive."""
 TICKETS_LEAST = 200
+"""Tickets that arrive at least, however small a match is."""
 SPREAD = 2.0
 """Standard deviation of a number, in distances that the rules allow."""
 LOCATIONS = ("eu", "us", "asia")

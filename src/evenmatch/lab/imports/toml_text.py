@@ -11,13 +11,11 @@ from typing import Any
 
 import msgspec
 
+from evenmatch.lab.rule_set_scenario import MATCHES, RATE, TICKETS_LEAST
 from evenmatch.model.scenario import Choice, Distribution, Normal, Uniform
 from evenmatch.rules.json_text import Json
 
 BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
-RATE = 1.0
-TICKETS_LEAST = 200
-MATCHES = 30
 CLASSES_MAX = 100
 """Most classes of arrivals that a scenario has."""
 
