@@ -48,7 +48,8 @@ class MatchWithTickets(msgspec.Struct, frozen=True, gc=False):
     """A match that was made, with the tickets that it took.
 
     Args:
-        tickets: As they were, in the order of `match.tickets`; None where one was not heard of.
+        match: The match.
+        tickets: As they were, in the order of its own; None where one was not heard of.
         waits: Of the tickets that were heard of: seconds, and players.
         record: Number of the record that made it.
         was_proposed: Its players were asked for acceptance first.

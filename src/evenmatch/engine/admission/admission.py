@@ -47,8 +47,8 @@ class AdmissionContext(msgspec.Struct, frozen=True, gc=False):
         tables: What is remembered.
         objectives: The queues, by name.
         limits: How much is taken.
-        known: Tells the ratings of a ticket's players who come without one; None where no queue
-            has ratings.
+        ratings_of: Returns the ratings of a ticket's players who come without one; None where no
+            queue has ratings.
         has_defaults: Whether some queue has values for attributes that are left out.
         has_samples: Whether some queue compares places among the last values.
     """

@@ -110,6 +110,8 @@ class GroupCandidates:
         place: The only place at which they may meet; None: any.
         limit: What is soon enough.
         judged: Groups that may be judged, besides what the effort has left.
+        tried: Groups that were looked at already, by their members.
+        fits: By two members, whether they may be in one group; only where columns do not tell.
     """
 
     tickets: list[Ticket]
@@ -119,7 +121,7 @@ class GroupCandidates:
     limit: InstantLimit
     judged: int = JUDGED_MAX
     tried: set[tuple[int, ...]] = field(default_factory=set)
-    apart: dict[tuple[int, int], bool] = field(default_factory=dict)
+    fits: dict[tuple[int, int], bool] = field(default_factory=dict)
 
 
 @dataclass
@@ -274,11 +276,11 @@ class GroupSearch:
         if self.joint.is_whole:
             return True
         key = (one, two) if one < two else (two, one)
-        known = scene.apart.get(key)
+        known = scene.fits.get(key)
         if known is None:
             effort.spend(PAIR)
             at = self.rules.pair_ready_at(scene.tickets[one], scene.tickets[two])
-            known = scene.apart[key] = scene.limit.allows(at)
+            known = scene.fits[key] = scene.limit.allows(at)
         return known
 
 
