@@ -4,8 +4,13 @@ from pathlib import Path
 from typing import Any
 
 from evenmatch.engine.lifecycle import TicketLifecycle
+from evenmatch.model.inputs import Void
+from evenmatch.model.queue import Queue
 from evenmatch.server.views.by_player import TICKETS_MOST, PlayerTickets
 from tests.callers import Site, add_key, duel, token, with_site
+
+HOSTED = Queue(name="duel", policy="greedy", allocation="fleet")
+"""Its matches can be called off."""
 
 
 def ids(reply: Any) -> list[str]:
@@ -112,3 +117,43 @@ def test_index_is_the_same_after_a_restart(tmp_path: Path) -> None:
             assert anew.of(name) == site.parts.players.of(name) != []
 
     with_site(tmp_path, scene)
+
+
+def test_returned_ticket_is_listed_where_it_was_before(tmp_path: Path) -> None:
+    key = add_key(tmp_path)
+
+    async def scene(site: Site) -> None:
+        runtime = site.parts.runtime
+        for player in ("ann", "bob", "ann"):
+            await site.call("POST", "/v1/tickets", duel(player), key=key)
+        await site.call("DELETE", "/v1/tickets/s0-3", key=key)
+        await runtime.ask(Void(runtime.now(), "s0-m1", "no server"))
+        found = await site.call("GET", "/v1/tickets?player=ann", key=key)
+        assert [(each["id"], each["state"]) for each in found.body] == [
+            ("s0-3", "cancelled"),
+            ("s0-1", "waiting"),
+        ]
+
+    with_site(tmp_path, scene, queues=(HOSTED,))
+
+
+def test_waiting_ticket_is_listed_after_a_restart_however_many_ended_since(
+    tmp_path: Path,
+) -> None:
+    key = add_key(tmp_path)
+
+    async def scene(site: Site) -> None:
+        runtime = site.parts.runtime
+        for player in ("ann", "bob"):
+            await site.call("POST", "/v1/tickets", duel(player), key=key)
+        for _ in range(TICKETS_MOST):
+            created = await site.call("POST", "/v1/tickets", duel("ann"), key=key)
+            await site.call("DELETE", f"/v1/tickets/{created.body['id']}", key=key)
+        await runtime.ask(Void(runtime.now(), "s0-m1", "no server"))
+        site.parts.backlog.catch_up()
+        anew = PlayerTickets()
+        TicketLifecycle([anew]).reset(runtime.engine)
+        assert anew.of("ann") == site.parts.players.of("ann")
+        assert anew.of("ann")[-1] == "s0-1"
+
+    with_site(tmp_path, scene, queues=(HOSTED,))

@@ -24,7 +24,7 @@ class PlayerTickets(LifecycleView):
     at first, two for each who comes: so it holds at most about twice the players of those tickets.
 
     Complexity:
-        O(1) for a player of a record; `of` is O(tickets of the player).
+        O(1) for a player of a record; `of` is O(t log t) for a player's t tickets.
     """
 
     def __init__(self) -> None:
@@ -37,11 +37,11 @@ class PlayerTickets(LifecycleView):
         self._tables = engine.tables
         self._tickets = OrderedDict()
         rows = [(row.sequence, name, row.players) for name, row in engine.tables.ended.items()]
-        for each in live:
-            ticket = each.ticket
-            rows.append((ticket.sequence, ticket.id, tuple([p.id for p in ticket.players])))
         for _, ticket_id, players in sorted(rows):
             self._add(ticket_id, players)
+        # Those that wait come last, so that none of them is dropped for one that has ended.
+        for row in sorted(live, key=lambda row: row.ticket.sequence):
+            self._add(row.ticket.id, [player.id for player in row.ticket.players])
 
     def entered(self, record: Record, row: LiveTicket) -> None:
         """Note which players a new ticket has."""
@@ -58,7 +58,9 @@ class PlayerTickets(LifecycleView):
 
     def of(self, player: str) -> list[str]:
         """Return ids of a player's tickets that are still kept, newest first."""
-        return [*reversed(self._kept(self._tickets.get(player, ())))]
+        # A ticket that has returned is the last one noted, but not the newest.
+        kept = self._kept(self._tickets.get(player, ()))
+        return sorted(kept, key=self._sequence_of, reverse=True)
 
     def __len__(self) -> int:
         """Return how many players are remembered."""
@@ -80,6 +82,12 @@ class PlayerTickets(LifecycleView):
             player, tickets = known.popitem(last=False)
             if kept := self._kept(tickets):
                 known[player] = kept
+
+    def _sequence_of(self, ticket: str) -> int:
+        tables = self._tables
+        assert tables is not None
+        row = tables.waiting.get(ticket)
+        return tables.ended[ticket].sequence if row is None else row.ticket.sequence
 
     def _kept(self, tickets: tuple[str, ...]) -> tuple[str, ...]:
         tables = self._tables
