@@ -211,9 +211,10 @@ class TestWebhook:
         assert told["match"]["players"] == [["a"], ["b"]]
         assert [ticket["players"][0]["id"] for ticket in told["tickets"]] == ["a", "b"]
 
-    def test_may_say_the_place_later(self) -> None:
+    @pytest.mark.parametrize("body", [b"", b"{}\n", b'{"assignment": null}'])
+    def test_may_say_the_place_later(self, body: bytes) -> None:
         async def scene() -> None:
-            async with world(StandIn(lambda *_: http(b"", 202))) as parts:
+            async with world(StandIn(lambda *_: http(body, 202))) as parts:
                 await pair(parts, "duel", "a", "b")
 
                 async def is_told() -> bool:
@@ -253,6 +254,7 @@ class TestWebhook:
             http(b"[" * 60_000),
             http([1, 2]),
             http({"assignment": {"port": 7777}}),
+            http({"connection": "10.0.0.1:7777"}),
             http({"assignment": {}}),
             http({"assignment": {"connection": "x" * 20_000}}),
             http(b"", 302, "location: http://127.0.0.1:1/"),

@@ -56,7 +56,7 @@ class NoServer(Exception):
 
 
 class _WebhookAnswer(msgspec.Struct, frozen=True):
-    assignment: dict[str, str] | None = None
+    assignment: dict[str, str] | None
 
 
 class _Port(msgspec.Struct, frozen=True):
@@ -185,12 +185,16 @@ def _told(match: Match, roster: Roster) -> bytes:
 
 def _place(reply: HttpResponse) -> dict[str, str] | None:
     """Return the assignment in a webhook's answer; None if it brings none."""
-    if not reply.body.strip():
+    if reply.body.strip() in (b"", b"{}"):
         return None
     try:
         answer = msgspec.json.decode(reply.body, type=_WebhookAnswer)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise NoServer("the answer must be empty or an object with an assignment") from None
+        # An object without the key is most likely a place that was written without it: who took
+        # it for "later" would leave the players without a server, and tell nobody.
+        raise NoServer(
+            'the answer must be empty or like {"assignment": {"connection": "10.0.0.1:7777"}}'
+        ) from None
     return None if answer.assignment is None else _checked(answer.assignment)
 
 
