@@ -125,10 +125,17 @@ class Injector:
         self._outages: Counter[Store] = Counter()
         self._fills: Counter[Store] = Counter()
 
-    def plan(self, faults: list[Fault]) -> None:
-        """Let these faults happen at their instants."""
+    def plan(self, faults: list[Fault], until: float) -> None:
+        """Let these faults happen at their instants, and none at all after a last one."""
         for fault in faults:
             self._world.at(fault.at, partial(self._begin, fault))
+        self._world.at(until, self._disarm)
+
+    def _disarm(self) -> None:
+        """End what waits for a request to happen at: a node may write nothing for long."""
+        for store in self._stores:
+            store.answers_to_lose = store.appends_to_delay = store.writes_to_fail = 0
+            store.kills.clear()
 
     def _begin(self, fault: Fault) -> None:
         self._network.faults[fault.kind] += 1

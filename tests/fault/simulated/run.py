@@ -44,7 +44,9 @@ from tests.fault.simulated.recount import LIVE, Recount
 from tests.fault.simulated.store import Store, Weakness
 from tests.fault.simulated.worlds import QUEUES, SERVERS, UPGRADE, Game, games_of, kind_of
 
-FAULTS, END = 130.0, 235.0
+FAULTS, CALM_FROM, END = 130.0, 140.0, 235.0
+"""Until when faults begin, from when on none does any more, not even a kill at the next write of a
+node that has had nothing to write; and the end of the run. Seconds of the world."""
 PARTIES = 36
 LEASES, SPREAD_LEASES = (30.0, 8.0), (5.0, 10.0)
 """Lengths of leases, seconds: with the shorter one the shard changes hands often."""
@@ -263,7 +265,7 @@ class Scene:
         chance = world.chance("arrivals")
         for node in self.nodes:
             world.at(chance.uniform(0.0, 0.5), node.start)
-        Injector(self.nodes, self.network, self._roots).plan(list(self.faults))
+        Injector(self.nodes, self.network, self._roots).plan(list(self.faults), CALM_FROM)
         if self.operator is not None:
             self.operator.replace_nodes(world.chance("upgrade"))
         for game in self.games:

@@ -185,7 +185,7 @@ def _told(match: Match, roster: Roster) -> bytes:
 
 def _place(reply: HttpResponse) -> dict[str, str] | None:
     """Return the assignment in a webhook's answer; None if it brings none."""
-    if reply.body.strip() in (b"", b"{}"):
+    if b"".join(reply.body.split()) in (b"", b"{}"):
         return None
     try:
         answer = msgspec.json.decode(reply.body, type=_WebhookAnswer)
