@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.solvers.duels.pool import ladder
+from evenmatch.solvers.duels.pool import Duels
 from evenmatch.solvers.duels.rounds import _by_graph, pair_duels
-from evenmatch.solvers.matching.pairs import LOG
+from evenmatch.solvers.matching.pairs import LOG, RAW
 from evenmatch.solvers.teams.batch import MEAN_GAP, PAIR_GAP, Batch, empty_batch, empty_facts
 from evenmatch.solvers.teams.descent import descent
 from tests.bench.report import Row, Setting
@@ -43,6 +43,13 @@ class Pool(NamedTuple):
         gaps[i] = np.inf
         found = np.flatnonzero(gaps <= np.minimum(self.limits, self.limits[i]))
         return found[np.argsort(gaps[found], kind="stable")]
+
+
+def ladder(ratings: np.ndarray, limits: np.ndarray, worth: np.ndarray | None = None) -> Duels:
+    """Return a pool in which a pair costs its difference of ratings, within both limits."""
+    worth = np.zeros(len(ratings)) if worth is None else worth
+    terms = np.array([[PAIR_GAP, 1.0, 0.0, RAW, 1.0, 1.0, 0.0]])
+    return Duels(ratings[None], terms, np.zeros((1, 3)), limits[None], worth)
 
 
 def new_pool(count: int, seed: int) -> Pool:

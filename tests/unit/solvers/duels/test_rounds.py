@@ -10,7 +10,7 @@ from evenmatch.solvers.duels import rounds
 from evenmatch.solvers.duels.pool import Duels, duel_cost
 from evenmatch.solvers.duels.rounds import DuelRound, pair_duels, pair_neighbours
 from evenmatch.solvers.matching.pairs import CAPPED, LOG, RAW
-from evenmatch.solvers.teams.batch import PAIR_GAP, Floats
+from tests.bench.pools import ladder
 from tests.extent import thinned
 
 TOLERANCE = 1e-6  # costs are rounded to 2^-42 of what leaving a player over costs
@@ -57,13 +57,6 @@ def check_best(duels: Duels, found: DuelRound) -> None:
     assert found.cost == pytest.approx(cost, abs=TOLERANCE)
     assert found.is_optimal
     assert cost - TOLERANCE <= found.bound <= cost + TOLERANCE
-
-
-def ladder(ratings: Floats, limits: Floats, worth: Floats | None = None) -> Duels:
-    """Return a pool in which a pair costs its difference of ratings, within both limits."""
-    worth = np.zeros(len(ratings)) if worth is None else worth
-    terms = np.array([[PAIR_GAP, 1.0, 0.0, RAW, 1.0, 1.0, 0.0]])
-    return Duels(ratings[None], terms, np.zeros((1, 3)), limits[None], worth)
 
 
 def random_ladder(rng: np.random.Generator, count: int, *, is_uniform: bool) -> Duels:
